@@ -9,14 +9,16 @@ const IN_EVERY_AUTH_MODE = [
   'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
 
-/** Suites that leave nothing behind in a process. They share one, so that it loads the code only once. */
-const IN_ONE_PROCESS = 'test/{auth,config,core,egress,engine,features,policy,scheduler/plan}/**/*.test.ts'
+/** Suites that replace a module of Node, which the others must not see. */
+const ISOLATED = ['test/channels/blob-references.test.ts']
 
-/** The projects do not extend the root, because each would then start a PostgreSQL server of its own. */
+/** The projects do not extend the root, because each would then start its own PostgreSQL server. */
 const SHARED = {
   pool: 'forks',
   // Most suites wait for processes and timers, so more of them than processors run at a time.
   maxWorkers: 3,
+  // A worker loads the source once for all suites that it runs.
+  isolate: false,
   testTimeout: 30_000,
   hookTimeout: 120_000,
 } as const
@@ -35,15 +37,8 @@ export default defineConfig({
     ],
     reporters: ['default'],
     projects: [
-      {
-        test: {
-          ...SHARED,
-          name: 'insecure development',
-          include: ['test/**/*.test.ts'],
-          exclude: [IN_ONE_PROCESS],
-        },
-      },
-      { test: { ...SHARED, name: 'in one process', include: [IN_ONE_PROCESS], isolate: false } },
+      { test: { ...SHARED, name: 'insecure development', include: ['test/**/*.test.ts'], exclude: ISOLATED } },
+      { test: { ...SHARED, name: 'isolated', include: ISOLATED, isolate: true } },
       inAuthMode('shared key'),
       inAuthMode('shared key and admin keys'),
     ],

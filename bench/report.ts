@@ -2,19 +2,19 @@ import { writeFileSync } from 'node:fs'
 
 export interface Row {
   readonly name: string
-  readonly figure: number
+  readonly value: number
   readonly unit: string
-  /** Spread or other detail, for the reader. */
+  /** The spread or another detail. */
   readonly note?: string
   readonly target?: { readonly atLeast: number } | { readonly atMost: number }
 }
 
-export function meets({ figure, target }: Row): boolean {
+export function meets({ value, target }: Row): boolean {
   if (target === undefined) return true
-  return 'atLeast' in target ? figure >= target.atLeast : figure <= target.atMost
+  return 'atLeast' in target ? value >= target.atLeast : value <= target.atMost
 }
 
-/** Prints a row as soon as it is known, so that a long run shows where it is. */
+/** Prints each row immediately, so that a long run shows its progress. */
 export class Report {
   readonly rows: Row[] = []
 
@@ -23,7 +23,7 @@ export class Report {
     const target = row.target === undefined ? '' : `target ${targetText(row.target)}`
     const verdict = row.target === undefined ? '' : meets(row) ? 'ok' : 'MISSED'
     console.log(
-      `${row.name.padEnd(58)} ${round(row.figure).padStart(9)} ${row.unit.padEnd(14)} ${target.padEnd(14)} ${verdict.padEnd(7)} ${row.note ?? ''}`,
+      `${row.name.padEnd(58)} ${round(row.value).padStart(9)} ${row.unit.padEnd(14)} ${target.padEnd(14)} ${verdict.padEnd(7)} ${row.note ?? ''}`,
     )
   }
 
@@ -45,7 +45,7 @@ export function round(value: number): string {
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }
 
-/** The spread of a figure over its rounds. */
+/** The range of a measurement over its rounds. */
 export function spread(values: readonly number[]): string {
   return `(${round(Math.min(...values))} to ${round(Math.max(...values))}, ${values.length} rounds)`
 }

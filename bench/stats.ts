@@ -7,7 +7,7 @@ export function quantile(values: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
 }
 
-/** Runs it `count` times and returns the milliseconds that each run took. */
+/** Calls `run` `count` times and returns the duration of each call in milliseconds. */
 export async function times(count: number, run: () => Promise<unknown>): Promise<number[]> {
   const taken: number[] = []
   for (let i = 0; i < count; i++) {

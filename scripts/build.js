@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
-// Built beside the old one and put in its place when it is whole, so that an error leaves what worked.
+// The new build replaces the previous one only when it is complete, so that an error leaves a working build.
 const fresh = mkdtempSync('.dist-')
 try {
   const tsc = spawnSync(
@@ -18,7 +18,7 @@ try {
       recursive: true,
       filter: (path) => statSync(path).isDirectory() || /[/\\]migrations[/\\][^/\\]+\.sql$/.test(path),
     })
-    // The code of a worker thread is JavaScript already.
+    // The worker thread is plain JavaScript and needs no compilation.
     cpSync('src/features/task-types/schema-worker.js', `${fresh}/features/task-types/schema-worker.js`)
     cpSync('src/console/assets', `${fresh}/console/assets`, { recursive: true })
     for (const path of [fresh, `${fresh}/cli/main.js`]) chmodSync(path, 0o755)

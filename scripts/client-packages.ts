@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 
-/** The MCP clients of other vendors, in the versions that the scripts drive. */
+/** MCP clients of other vendors, in the versions that the scripts use. */
 export const PACKAGES = {
   '@modelcontextprotocol/sdk': '1.32.2',
   '@modelcontextprotocol/client': '2.4.0',
@@ -22,7 +22,7 @@ const INSTALL_LIMIT_MS = 300_000
 const execute = promisify(execFile)
 const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
-/** Installs the clients under .cache/clients, unless they are there already, and returns that folder. */
+/** Installs the clients under .cache/clients unless they are installed, and returns that folder. */
 export async function installClients(): Promise<string> {
   const folder = here('.cache/clients')
   mkdirSync(folder, { recursive: true })
@@ -66,7 +66,7 @@ async function run(command: string, args: readonly string[], cwd?: string): Prom
   }
 }
 
-/** The stderr of a command that failed, or else the message of the error. */
+/** The stderr of a failed command, or else the message of the error. */
 export function reason(error: unknown): string {
   const written = z.object({ stderr: z.string().min(1) }).safeParse(error)
   if (written.success) return written.data.stderr.trim()

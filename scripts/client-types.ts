@@ -2,7 +2,7 @@
  * Writes src/client/operations.ts, the types and routes of the client, from the catalogue of operations.
  *
  *   node --import tsx scripts/client-types.ts           writes it
- *   node --import tsx scripts/client-types.ts --check   fails if it is not what the catalogue says
+ *   node --import tsx scripts/client-types.ts --check   fails if it does not match the catalogue
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

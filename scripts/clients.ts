@@ -1,10 +1,10 @@
 /**
- * Drives the built server with MCP clients of other makers, headless: each lists the tools and runs a task to its
- * end; those that know MCP Tasks also call a tool that is one. The clients are installed under .cache/clients, so that
- * they do not weigh on the project.
+ * Tests the built server with MCP clients of other vendors: each lists the tools and runs a task to its end; those
+ * that support MCP Tasks also call a task tool. The clients are installed under .cache/clients, so that they are not
+ * dependencies of the project.
  *
- *   npm run clients                all of them
- *   npm run clients -- inspector   those whose name has one of these words
+ *   npm run clients                all clients
+ *   npm run clients -- inspector   clients whose name contains one of these words
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ import { clientNode, installClients, PACKAGES, reason } from './client-packages.
 
 const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
-/** The revision of MCP that a client of each era must come to use. */
+/** The MCP revision that a client of each era must negotiate. */
 const REVISIONS = { modern: '2026-07-28', legacy: '2025-11-25' } as const
 
 interface Client {
@@ -30,7 +30,7 @@ interface Client {
   /** A file of scripts/clients. */
   readonly program: string
   readonly era: keyof typeof REVISIONS
-  /** Whether it follows a call that has become a task of MCP to its result. */
+  /** Whether the client follows a call that has become an MCP task to its result. */
   readonly knowsTasks?: boolean
 }
 
@@ -58,14 +58,14 @@ const CLIENTS: readonly Client[] = [
 
 const START_LIMIT_MS = 20_000
 const CLIENT_LIMIT_MS = 60_000
-/** The server itself takes at most 10 s. */
+/** The server itself takes at most 10 s to stop. */
 const STOP_LIMIT_MS = 12_000
 
 const main = here('dist/cli/main.js')
 const running = new Set<ChildProcess>()
-/** Home and working directory of all that is started, so that nothing is read from or left in those of the user. */
+/** Home and working directory of all processes, so that they neither read nor change those of the user. */
 const folder = mkdtempSync(join(tmpdir(), 'asyncgate-clients-'))
-const surroundings = {
+const environment = {
   cwd: folder,
   env: {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(path|systemroot)$/i.test(name))),
@@ -107,23 +107,23 @@ async function check(): Promise<number> {
   return allWell ? 0 : 1
 }
 
-/** A tool that waits for nothing: only who follows the task sees its result. */
+/** A tool without a wait: only a client that follows the task sees its result. */
 const ECHO = { type: 'echo', tool: { name: 'echo', wait_seconds: 0 } }
 
-/** With a worker that answers tasks of type echo, and a database that is deleted with the folder. */
+/** Starts a server with a worker for tasks of type echo, and a database that is deleted with the folder. */
 async function startServer() {
   const types = join(folder, 'types.json')
   writeFileSync(types, JSON.stringify([ECHO]))
   const args = [main, 'dev', '--demo', '--port', '0', '--database-url', 'sqlite:gate.db']
   const child = spawn(process.execPath, args, {
-    ...surroundings,
-    env: { ...surroundings.env, ASYNCGATE_TASK_TYPES_FILE: types },
+    ...environment,
+    env: { ...environment.env, ASYNCGATE_TASK_TYPES_FILE: types },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   const ended = watch(child)
-  const said = keep(child.stderr)
-  // Without the frame that warns of a server that asks for no key.
+  const said = collect(child.stderr)
+  // The output without the warning about the missing key.
   const log = () =>
     said()
       .replaceAll(/^!!.*\n?/gm, '')
@@ -145,7 +145,7 @@ async function startServer() {
   return {
     url: await Promise.race([ready, early, late]),
     log,
-    /** Whether it has stopped by itself. */
+    /** Returns whether the server has stopped by itself. */
     async stop(): Promise<boolean> {
       child.kill()
       return Promise.race([ended.then(() => true), sleep(STOP_LIMIT_MS, false, { ref: false })])
@@ -167,11 +167,11 @@ type Report = z.infer<typeof Report>
 
 interface Place {
   readonly node: string
-  /** The folder that the clients are installed in. */
+  /** The folder of the installed clients. */
   readonly cache: string
 }
 
-/** What one client saw, as a line, and what is wrong with it. */
+/** Runs one client, and returns a line about it and its problems. */
 async function drive(place: Place, client: Client, url: string) {
   const title = `${client.name.padEnd(13)}  ${PACKAGES[client.package].padEnd(6)}`
   const report = await reportOf(place, client, url)
@@ -203,14 +203,14 @@ const Echoed = z.object({ result: Echo })
 
 async function reportOf({ node, cache }: Place, { program, era }: Client, url: string): Promise<Report> {
   const child = fork(join(cache, 'programs/run.js'), [program, era, url], {
-    ...surroundings,
+    ...environment,
     execPath: node,
     execArgv: [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     detached: true,
   })
   const ended = watch(child)
-  const log = keep(child.stdout, child.stderr)
+  const log = collect(child.stdout, child.stderr)
   const failed = (what: string): Report => ({ problem: `${what}\n${log()}`.trimEnd() })
   try {
     return await Promise.race([
@@ -227,7 +227,7 @@ async function reportOf({ node, cache }: Place, { program, era }: Client, url: s
   }
 }
 
-/** Keeps account of a child until it ends, and tells how it ended. */
+/** Tracks a child process until it ends, and returns how it ended. */
 async function watch(child: ChildProcess): Promise<string> {
   running.add(child)
   try {
@@ -240,8 +240,8 @@ async function watch(child: ChildProcess): Promise<string> {
   }
 }
 
-/** The end of what is written to streams. */
-function keep(...streams: (Readable | null)[]): () => string {
+/** Collects the last part of the output of streams. */
+function collect(...streams: (Readable | null)[]): () => string {
   let text = ''
   for (const stream of streams) {
     stream?.on('data', (chunk: Buffer) => {
@@ -251,7 +251,7 @@ function keep(...streams: (Readable | null)[]): () => string {
   return () => text
 }
 
-/** Ends a child and whatever it has started. */
+/** Kills a child process and its descendants. */
 function kill(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {

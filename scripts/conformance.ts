@@ -21,13 +21,15 @@ interface Round {
   readonly name: string
   readonly revision: string
   readonly flags: readonly string[]
-  /** Whether the scenarios of the Tasks extension are wanted too, which the revision itself does not require. */
+  /** Whether to include the scenarios of the Tasks extension, which the revision itself does not require. */
   readonly withTasks?: boolean
-  /** Scenarios that the server under test does not offer, and why. */
+  /** Scenarios that the server under test does not support, with the reason. */
   readonly leftOut?: { readonly scenarios: readonly string[]; readonly because: string }
 }
 
-/** The gate serves older revisions without sessions; what needs one is proved on the same stack with sessions. */
+/**
+ * The gate serves legacy revisions without sessions; scenarios with sessions run on the same stack with sessions.
+ */
 const withoutSessions = {
   scenarios: [
     'tools-call-with-logging',
@@ -65,7 +67,7 @@ const Requirements = z.object({
 const Checks = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }))
 type Checks = z.infer<typeof Checks>
 
-/** The suite needs Node 22; on an older one it runs under the npm package `node`. */
+/** The suite needs Node 22; on an older version it runs under the npm package `node`. */
 async function suiteNode(): Promise<string> {
   if (Number.parseInt(process.versions.node, 10) >= 22) return process.execPath
   const { stdout } = await run('npx', ['--yes', '-p', 'node@24', 'node', '-p', 'process.execPath'])
@@ -87,19 +89,19 @@ async function startFixture(flags: readonly string[]) {
   return { url: z.string().parse(url), stop: () => child.kill() }
 }
 
-/** The checks of each scenario that ran. */
+/** The checks of each executed scenario. */
 async function runSuite(node: string, url: string, revision: string): Promise<Map<string, Checks>> {
   const results = mkdtempSync(join(tmpdir(), 'conformance-'))
   const options = ['server', '--url', url, '--requirements', revision, '-o', results]
   try {
-    // What counts is in the results: its exit code is 0 even if it skipped everything.
+    // The exit code is 0 even if every scenario was skipped, so only the results count.
     await run(node, [here(`${SUITE}/dist/index.js`), ...options], { maxBuffer: 64 * 1024 * 1024 }).catch(
       () => {},
     )
     return new Map(
       readdirSync(results).flatMap((folder) => {
         const file = join(results, folder, 'checks.json')
-        // A scenario that was skipped leaves an empty folder.
+        // A skipped scenario leaves an empty folder.
         if (!existsSync(file)) return []
         const scenario = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '')
         return [[scenario, Checks.parse(JSON.parse(readFileSync(file, 'utf8')))]]
@@ -152,13 +154,13 @@ const taskScenarios = (listed: z.infer<typeof Requirements>['not_scored']) =>
     .filter(({ scenario, leg }) => leg === 'server' && scenario.startsWith('tasks-'))
     .map(({ scenario }) => scenario)
 
-/** How many there are of the Tasks extension, so that none can get lost. */
+/** The number of scenarios of the Tasks extension, so that none is skipped unnoticed. */
 const TASK_SCENARIOS = 10
 
-/** What the suite does not test yet, whatever the server does. Our own tests do. */
+/** Scenarios that the suite does not implement yet. The tests of this project cover them. */
 const STUBS: readonly string[] = ['tasks-status-notifications']
 
-/** Each is shown with its checks. */
+/** Prints each scenario with its checks. */
 function judgeTasks(scenarios: readonly string[], results: ReadonlyMap<string, Checks>): boolean {
   let passed = scenarios.length === TASK_SCENARIOS
   for (const scenario of scenarios) {

@@ -1,9 +1,9 @@
 /**
- * Runs the examples, one after the other. Each is a folder of examples/ with a main.ts or main.js that does all by
- * itself and ends with 0.
+ * Runs the examples, one after the other. Each is a folder of examples/ with a self-contained main.ts or main.js that
+ * exits with 0.
  *
- *   npm run examples          all of them
- *   npm run examples -- 01    those whose name begins with one of these
+ *   npm run examples          all examples
+ *   npm run examples -- 01    examples whose name begins with one of these texts
  */
 import { exampleNames, runExample } from './examples/run.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Measures how long the cancel of an MCP client takes to reach the upstream whose tool it called, through a gateway
- * process. Exits with 1 if a cancel did not reach the upstream, a task was not canceled, or one took longer than the target.
+ * Measures how long a cancellation by an MCP client takes to reach the upstream through a gateway process. Exits with 1
+ * if a cancellation did not reach the upstream, a task was not canceled, or one took longer than the target.
  *
  *   npm run build && node --import tsx scripts/measure-cancel.ts [CLIENT...]
  */
@@ -44,7 +44,7 @@ process.on('SIGTERM', () => process.exit(143))
 interface Connection {
   /** Starts a call of the slow tool, and returns the function that cancels it. */
   call(args: Readonly<Record<string, unknown>>): () => void
-  /** The address of the gateway that it is connected to. */
+  /** The address of its gateway. */
   readonly url: string
   close(): Promise<unknown>
 }
@@ -97,7 +97,7 @@ const CLIENTS: Readonly<Record<string, Connect>> = {
   'Inspector CLI, 2025-11-25': inspector('legacy', 'SIGINT'),
   'Inspector CLI, 2025-11-25, SIGTERM': inspector('legacy', 'SIGTERM'),
   stdio: async () => connectStdio(),
-  // The gateway of the first client serves the second, whose process passes messages on.
+  // The gateway of the first client serves the second, whose process relays messages.
   'stdio, joined': async () => {
     const first = await connectStdio()
     const second = await connectStdio()
@@ -157,7 +157,7 @@ function start(program: string, args: readonly string[]): ChildProcess {
   return child
 }
 
-/** The same gateway that the README starts, over HTTP. */
+/** The gateway of the README, over HTTP. */
 async function startGateway() {
   const child = start(process.execPath, [...command('--port', '0'), ...upstream])
   let output = ''
@@ -189,14 +189,14 @@ async function until(what: string, check: () => boolean): Promise<void> {
 
 const lines = () => readFileSync(log, 'utf8').split('\n')
 
-/** Milliseconds from the cancel of one call to the line of the upstream. */
+/** The milliseconds from the cancellation of one call to the log line of the upstream. */
 async function measureOne({ call }: Connection, key: string): Promise<number> {
   const cancel = call({ key, ms: 600_000 })
   await until(`the upstream to run ${key}`, () => lines().includes(`run ${key}`))
   const canceledAt = process.hrtime.bigint()
   cancel()
   const prefix = `canceled ${key} `
-  await until(`the upstream to be told of the cancel of ${key}`, () =>
+  await until(`the upstream to be notified of the cancellation of ${key}`, () =>
     lines().some((line) => line.startsWith(prefix)),
   )
   const [, , at = ''] =
@@ -208,7 +208,7 @@ async function measureOne({ call }: Connection, key: string): Promise<number> {
 
 const Tasks = z.object({ tasks: z.array(z.looseObject({ task_id: z.string(), status: z.string() })) })
 
-/** The tasks of all calls, as the person sees them who runs the gateway. */
+/** The tasks of all calls, as the user who runs the gateway sees them. */
 async function tasksAt(url: string): Promise<z.infer<typeof Tasks>['tasks']> {
   const key = readFileSync(join(config, 'local-key'), 'utf8').trim()
   const headers = { authorization: `Bearer ${key}` }

@@ -8,11 +8,11 @@ import { parseArgs } from 'node:util'
 import { MUTANTS, type Mutant } from './mutants/list.ts'
 
 /**
- * Plants one known bug after the other in a copy of the project and runs the tests that need no PostgreSQL.
+ * Mutation test: applies one known fault after the other to a copy of the project and runs the tests without PostgreSQL.
  *
- *   npm run mutants                        all of them
- *   npm run mutants -- renew lease         those whose name has one of these words
- *   npm run mutants -- --tests test/model  with these tests only
+ *   npm run mutants                        all mutants
+ *   npm run mutants -- renew lease         mutants whose name contains one of these words
+ *   npm run mutants -- --tests test/model  only these tests
  */
 const TESTS = 'test/core,test/engine,test/features,test/model,test/simulation'
 const COPIED = ['src', 'test', 'scripts', 'docs', 'package.json', 'tsconfig.json']
@@ -21,7 +21,7 @@ const AT_ONCE = 2
 const MIN_LIMIT_MS = 120_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** As the project is now, whatever is edited meanwhile. */
+/** A snapshot of the project, so that edits during the run have no effect. */
 const original = mkdtempSync(join(tmpdir(), 'asyncgate-original-'))
 const running = new Set<ChildProcess>()
 
@@ -84,7 +84,7 @@ function occurrences({ file, find }: Mutant): number {
   return readFileSync(join(original, file), 'utf8').split(find).length - 1
 }
 
-/** Runs the tests on a copy with this fault in it. */
+/** Runs the tests on a copy with this fault. */
 async function examine(mutant: Mutant | undefined, limitMs: number): Promise<Verdict> {
   const copy = mkdtempSync(join(tmpdir(), 'asyncgate-mutant-'))
   const started = performance.now()
@@ -153,7 +153,7 @@ function failedFile(copy: string, report: string): string {
   return failed === undefined ? 'an error outside the tests' : relative(copy, failed.name)
 }
 
-/** With all that it started: the workers are processes of their own. */
+/** Ends the process and its descendants: vitest workers are separate processes. */
 function stop(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null) return
   try {

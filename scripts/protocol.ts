@@ -1,8 +1,8 @@
 /**
- * Writes the part of docs/protocol.md that comes from the catalogue of operations.
+ * Writes the generated part of docs/protocol.md from the catalogue of operations.
  *
  *   node --import tsx scripts/protocol.ts           writes it
- *   node --import tsx scripts/protocol.ts --check   fails if it is not what the catalogue says
+ *   node --import tsx scripts/protocol.ts --check   fails if it does not match the catalogue
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

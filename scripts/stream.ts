@@ -1,10 +1,10 @@
 /**
- * How much memory a large result takes on its way.
+ * Measures the memory that the transfer of a large result needs.
  *
  *   npm run stream             1,024 MiB through file, blob, s3 and the server
  *   npm run stream -- 256      the same with 256 MiB
  *
- * Ends with 1 if anything took more than 200 MiB, or came back other than it was sent.
+ * Exits with 1 if a transfer needed more than 200 MiB, or the content changed.
  */
 import { type Measurements, throughChannel, throughServer } from '../test/proofs/streaming.ts'
 

@@ -5,9 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { parseAst } from 'vitest/node'
 
 interface Rule {
-  /** Folders and top-level files that may be imported besides itself; a path that ends in `/*` means files directly in it. */
+  /**
+   * Folders and top-level files that may be imported besides the own folder; a path that ends in `/*` means the files
+   * directly in it.
+   */
   readonly imports: readonly string[]
-  /** Modules from outside src; all of them when absent. */
+  /** Permitted modules from outside of src; all if absent. */
   readonly modules?: (specifier: string) => boolean
 }
 
@@ -55,7 +58,7 @@ function serverMayImport(): readonly string[] {
   ]
 }
 
-/** What is wrong with the imports of one file, whose path is relative to src. */
+/** The violations in the imports of one file, whose path is relative to src. */
 function violations(file: string, source: string): string[] {
   const home = Object.keys(rules)
     .filter((path) => path === file || file.startsWith(`${path}/`))
@@ -97,7 +100,7 @@ function contains(place: string, target: string): boolean {
   return target.startsWith(`${place}/`)
 }
 
-/** The specifier of each import and export-from, static, dynamic or of a type; undefined where it is computed. */
+/** The specifier of each import and export-from, static, dynamic or type-only; undefined if it is computed. */
 function specifiers(source: string): (string | undefined)[] {
   const found: (string | undefined)[] = []
   const visit = (node: unknown): void => {
@@ -118,7 +121,7 @@ function targetsOf(file: string, source: string): string[] {
   )
 }
 
-/** The groups of files that import each other, directly or through others (Tarjan's algorithm). */
+/** The groups of files that import each other, directly or indirectly (Tarjan's algorithm). */
 function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const order = new Map<string, number>()
   const stack: string[] = []
@@ -154,18 +157,18 @@ function literal(node: unknown): string | undefined {
   return typeof node.value === 'string' ? node.value : undefined
 }
 
-describe('imports point one way', () => {
+describe('import directions', () => {
   const root = new URL('../src/', import.meta.url)
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.ts'))
 
-  it('in every file of src', () => {
+  it('every file of src follows the import rules', () => {
     expect(files).not.toEqual([])
     expect(files.flatMap((file) => violations(file, readFileSync(new URL(file, root), 'utf8')))).toEqual([])
   })
 
-  it('without a cycle between files', () => {
+  it('no files import each other in a cycle', () => {
     const graph = new Map(
       files.map((file) => [file, targetsOf(file, readFileSync(new URL(file, root), 'utf8'))]),
     )
@@ -174,7 +177,7 @@ describe('imports point one way', () => {
   })
 })
 
-describe('the check of imports', () => {
+describe('the import check', () => {
   it.each([
     ['core/task.ts', `import { open } from '../store/store.ts'`],
     ['core/task.ts', `import type { Gate } from '../features/gate.ts'`],
@@ -208,7 +211,7 @@ describe('the check of imports', () => {
     ['cli/main.ts', `import { start } from './start.js'`],
     ['elsewhere/new.ts', ''],
     ['new.ts', ''],
-  ])('flags in %s: %s', (file, source) => {
+  ])('a violation is reported in %s: %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1)
   })
 
@@ -230,11 +233,11 @@ describe('the check of imports', () => {
     ],
     ['index.ts', `export { open } from './store/postgres/open.ts'`],
     ['config/index.ts', `import { fail } from '../core/errors.ts'`],
-  ])('accepts in %s: %s', (file, source) => {
+  ])('a permitted import is accepted in %s: %s', (file, source) => {
     expect(violations(file, source)).toEqual([])
   })
 
-  it('finds groups of files that import each other', () => {
+  it('cycles are found', () => {
     const graph = new Map([
       ['a.ts', ['b.ts']],
       ['b.ts', ['c.ts', 'd.ts']],
@@ -244,7 +247,7 @@ describe('the check of imports', () => {
     expect(cyclesIn(graph)).toEqual([['a.ts', 'b.ts', 'c.ts']])
   })
 
-  it('names the file, the import and the rule', () => {
+  it('a violation names the file, the import and the rule', () => {
     expect(violations('engine/batch.ts', `import { open } from '../store/sqlite/open.ts'`)).toEqual([
       "src/engine/batch.ts imports '../store/sqlite/open.ts': engine may import only itself, util, core, store/*",
     ])

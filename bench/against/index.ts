@@ -18,7 +18,7 @@ const ENGINE_CALLERS = 256
 const CONNECTIONS = 64
 const BATCH = 100
 
-/** One version under load: the process that does the work, and a way to load it for some seconds. */
+/** One version under load: the process to measure, and a function that loads it for some seconds. */
 interface Arm {
   readonly pid: number
   /** Returns lifecycles per second. */
@@ -98,8 +98,8 @@ async function compare(
     for (const arm of [mine, other]) await arm.stop()
     for (const database of [thisDatabase, otherDatabase]) await database.drop()
   }
-  report.add({ name: `${name}: rate`, figure: median(rates), unit: 'x', note: spread(rates) })
-  report.add({ name: `${name}: CPU per lifecycle`, figure: median(costs), unit: 'x', note: spread(costs) })
+  report.add({ name: `${name}: rate`, value: median(rates), unit: 'x', note: spread(rates) })
+  report.add({ name: `${name}: CPU per lifecycle`, value: median(costs), unit: 'x', note: spread(costs) })
 }
 
 async function sample(arm: Arm): Promise<Sample> {

@@ -10,7 +10,7 @@ const READY = 1_000
 const ROUNDS = 5
 const CLAIMS_PER_ROUND = 60
 
-/** What stands in the queue besides the thousand tasks that can be claimed. */
+/** The backlog besides the thousand tasks that can be claimed. */
 const BACKLOGS = {
   'nothing else': null,
   '1,000,000 queued': { type: 'summarise' },
@@ -18,7 +18,10 @@ const BACKLOGS = {
   '1,000,000 that need another capability': { type: 'summarise', requirements: { capabilities: ['gpu'] } },
 }
 
-/** Claim cost against the size of the queue. The queues take turns, so that all see the same weather. */
+/**
+ * Claim cost by queue size. The queues are measured in turn, so that changes of the machine's speed affect all of
+ * them.
+ */
 export async function claimScaling(report: Report, databases: Databases, store: StoreName): Promise<void> {
   const queues: { name: string; database: Database; gate: Gate; taken: number[] }[] = []
   for (const [name, backlog] of Object.entries(BACKLOGS)) {
@@ -39,7 +42,7 @@ export async function claimScaling(report: Report, databases: Databases, store: 
     const p50 = median(taken)
     report.add({
       name: `${store}: claim p50, ${name}`,
-      figure: p50 / base,
+      value: p50 / base,
       unit: 'x of 1,000',
       note: `${p50.toFixed(2)} ms`,
       target: { atMost: 1.5 },
@@ -53,7 +56,7 @@ export async function claimScaling(report: Report, databases: Databases, store: 
 
 let turn = 0
 
-/** Every other worker takes any type, so that both indexes are used. */
+/** Every other claim accepts any type, so that both indexes are used. */
 async function claimOne(gate: Gate): Promise<void> {
   const accept = ++turn % 2 === 0 ? { accept_types: ['summarise'] } : {}
   const { tasks } = await gate.leaseNext(workerCaller('worker-1'), { worker_id: 'worker-1', ...accept })

@@ -18,7 +18,7 @@ export interface Database {
   drop(): Promise<void>
 }
 
-/** The servers and folders of one run of the benchmark. */
+/** The database server and the folder of one benchmark run. */
 export class Databases {
   readonly #folder = mkdtempSync(join(tmpdir(), 'asyncgate-bench-'))
   readonly #server: PostgresProcess

@@ -33,7 +33,7 @@ function newTaskId(database: Database): string {
     : `('018f0000-0000-7000-8000-' || lpad(to_hex(t.seq + n.i), 12, '0'))::uuid`
 }
 
-/** Copies a task that exists until there are `count` more like it, each with its own id, seq and rank. */
+/** Copies an existing task `count` times, each copy with its own id, seq and rank. */
 export async function multiplyTask(database: Database, task_id: string, count: number): Promise<void> {
   const change = (column: string) => {
     if (column === 'task_id') return newTaskId(database)

@@ -44,7 +44,10 @@ const SQL = {
 const SETTINGS = `SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
   SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off`
 
-/** The engine's rows by hand: set-based statements in one pipeline per batch, no look, no decision, no caller. */
+/**
+ * Writes the rows of the engine directly: set-based statements in one pipeline per batch, without load rounds,
+ * decisions or callers.
+ */
 export async function floorPostgres(
   url: string,
   sample: Sample,

@@ -5,7 +5,10 @@ import { RECEIPT_COLUMNS, SPEC_COLUMNS } from '../../dist/store/sqlite/lookup.js
 import { floorBatches } from './floor.ts'
 import type { Sample } from './sample.ts'
 
-/** The engine's rows by hand: prepared statements, one transaction per batch, no look, no decision, no caller. */
+/**
+ * Writes the rows of the engine directly: prepared statements, one transaction per batch, without load rounds,
+ * decisions or callers.
+ */
 export async function floorSqlite(
   path: string,
   sample: Sample,

@@ -3,14 +3,14 @@ import type { Receipt } from '../../dist/core/receipt.js'
 import { cryptoRandom } from '../../dist/util/random.js'
 import type { Sample } from './sample.ts'
 
-/** What the floor writes for one task at one step: the engine's rows, with other numbers. */
+/** The rows that the floor writes for one task in one step: those of the engine, with other ids. */
 export interface Step {
   readonly task_id: string
   readonly seq: number
   readonly receipts: readonly Receipt[]
 }
 
-/** One batch of the floor: tasks that are created, tasks of the batch before that are claimed, and so on. */
+/** One batch of the floor: tasks that are created, tasks of the previous batch that are claimed, and so on. */
 export interface FloorBatch {
   readonly created: readonly Step[]
   readonly claimed: readonly Step[]
@@ -18,7 +18,7 @@ export interface FloorBatch {
   readonly lastSeq: number
 }
 
-/** Makes the batches of the floor, each with as many lifecycles' worth of rows. */
+/** Generates the batches of the floor, each with the rows of `lifecycles` lifecycles. */
 export function* floorBatches(sample: Sample, lifecycles: number): Generator<FloorBatch> {
   const random = cryptoRandom()
   let seq = 0

@@ -14,7 +14,7 @@ const CALLERS = 256
 const ROUNDS = 3
 const SECONDS = 6
 
-/** Commands of the three verbs that one batch holds when all callers are busy. */
+/** Commands of all three kinds in one batch when all callers are busy. */
 const BATCH = { sqlite: 128, postgres: 256 }
 
 export async function engine(report: Report): Promise<void> {
@@ -31,7 +31,7 @@ export async function engine(report: Report): Promise<void> {
   }
 }
 
-/** Engine and floor take turns, each on an empty database; the ratio is that of the medians. */
+/** Engine and floor run in turn, each on an empty database; the ratio is that of the medians. */
 async function throughput(
   report: Report,
   databases: Databases,
@@ -48,19 +48,19 @@ async function throughput(
   const floor = median(floorRates)
   report.add({
     name: `${store}: floor, batched SQL without logic`,
-    figure: floor,
+    value: floor,
     unit: 'lifecycles/s',
     note: spread(floorRates),
   })
   report.add({
     name: `${store}: engine, ${CALLERS} callers`,
-    figure: rate,
+    value: rate,
     unit: 'lifecycles/s',
     note: spread(engineRates),
   })
   report.add({
     name: `${store}: engine against its floor`,
-    figure: rate / floor,
+    value: rate / floor,
     unit: 'x',
     target: { atLeast: 0.5 },
   })

@@ -16,7 +16,7 @@ export const PAYLOAD = {
 export const RESULT = { pages: 21, words: 5120, language: 'en' }
 export const ARTIFACTS = [{ type: 's3', url: 's3://bucket/reports/2026-11/summary.json' }]
 
-/** Each caller creates a task, claims one and completes it, again and again; returns lifecycles per second. */
+/** Each caller creates, claims and completes a task in a loop; returns lifecycles per second. */
 export async function lifecyclesPerSecond(gate: Gate, callers: number, seconds: number): Promise<number> {
   const start = performance.now()
   const end = start + seconds * 1000
@@ -27,10 +27,10 @@ export async function lifecyclesPerSecond(gate: Gate, callers: number, seconds: 
   return total / ((performance.now() - start) / 1000)
 }
 
-async function live(gate: Gate, worker_id: string, goOn: () => boolean): Promise<number> {
+async function live(gate: Gate, worker_id: string, shouldContinue: () => boolean): Promise<number> {
   const worker = workerCaller(worker_id)
   let completed = 0
-  while (goOn()) {
+  while (shouldContinue()) {
     await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
     const { tasks } = await gate.leaseNext(worker, { worker_id })
     for (const { task_id, lease_id } of tasks) {

@@ -1,4 +1,4 @@
-// Serves the database that its arguments name from the built package, and prints its resident memory in bytes.
+// Serves the given database with the built package, and prints its resident memory in bytes.
 import { openGate, openPostgresStore, openSqliteStore } from '../../dist/index.js'
 
 const [kind, address] = process.argv.slice(2)

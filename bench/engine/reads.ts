@@ -8,7 +8,7 @@ const CLOSED = 100_000
 const OPEN = 10
 const ROUNDS = 5
 
-/** "What is still owed to me" against what ever was. */
+/** The cost of listing open obligations, with and without many closed ones. */
 export async function obligations(report: Report, databases: Databases, store: StoreName): Promise<void> {
   const sides = []
   for (const closed of [0, CLOSED]) {
@@ -32,7 +32,7 @@ export async function obligations(report: Report, databases: Databases, store: S
   if (none === undefined || many === undefined) return
   report.add({
     name: `${store}: 10 open obligations, 100,000 closed`,
-    figure: many / none,
+    value: many / none,
     unit: 'x of none',
     note: `${many.toFixed(2)} ms against ${none.toFixed(2)} ms`,
     target: { atMost: 1.5 },
@@ -43,7 +43,7 @@ export async function obligations(report: Report, databases: Databases, store: S
   }
 }
 
-/** From the call of create to the answer of a claim that was waiting for it. */
+/** The time from create to the response of a claim that was waiting. */
 export async function pickUp(report: Report, databases: Databases, store: StoreName): Promise<void> {
   const database = await databases.create(store)
   const gate = await openGateOn(database)
@@ -60,7 +60,7 @@ export async function pickUp(report: Report, databases: Databases, store: StoreN
   }
   report.add({
     name: `${store}: idle pick-up p50`,
-    figure: median(taken),
+    value: median(taken),
     unit: 'ms',
     target: { atMost: store === 'sqlite' ? 5 : 10 },
   })

@@ -6,14 +6,14 @@ import { openSqliteStore } from '../../dist/store/sqlite/store.js'
 import { type Changes, isNeed } from '../../dist/store/store.js'
 import { AGENT, ARTIFACTS, PAYLOAD, RESULT, workerCaller } from './lifecycle.ts'
 
-/** The rows that the engine writes for one lifecycle, as a pattern for the floor. */
+/** The rows that the engine writes for one lifecycle, as a template for the floor. */
 export interface Sample {
   readonly created: { task: OpenTask; spec: TaskSpec; receipts: readonly Receipt[]; obligation: Obligation }
   readonly claimed: { task: OpenTask; receipts: readonly Receipt[] }
   readonly completed: { task: DoneTask; receipts: readonly Receipt[] }
 }
 
-/** Runs one lifecycle and keeps what was written. */
+/** Runs one lifecycle and records its changes. */
 export async function takeSample(): Promise<Sample> {
   const store = await openSqliteStore({ path: ':memory:' })
   const written: Changes[] = []

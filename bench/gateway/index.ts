@@ -30,7 +30,9 @@ const RULES = [
   },
 ]
 
-/** A tool of a program, called directly and through the gate on SQLite: durable, ruled on, with receipts. */
+/**
+ * A tool of a stdio upstream, called directly and through the gate on SQLite: durable, with policy and receipts.
+ */
 export async function gateway(report: Report): Promise<void> {
   const databases = await Databases.start()
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-bench-'))
@@ -79,17 +81,17 @@ async function compareLatency(
     connection.close()
   })
   await client.close()
-  report.add({ name: 'tool called directly, p50', figure: median(direct), unit: 'ms', note: spread(direct) })
-  report.add({ name: 'through the gate, p50', figure: median(through), unit: 'ms', note: spread(through) })
+  report.add({ name: 'tool called directly, p50', value: median(direct), unit: 'ms', note: spread(direct) })
+  report.add({ name: 'through the gate, p50', value: median(through), unit: 'ms', note: spread(through) })
   report.add({
     name: 'added by the gate, p50',
-    figure: median(through) - median(direct),
+    value: median(through) - median(direct),
     unit: 'ms',
     target: { atMost: 5 },
   })
 }
 
-/** Per second of the server's processor time, so that what the upstream and this process use does not count. */
+/** Calls per second of the server's processor time, which excludes the time of the upstream and of this process. */
 async function compareThroughput(
   report: Report,
   databases: Databases,
@@ -110,18 +112,18 @@ async function compareThroughput(
     )
   }
   const row = (name: string, unit: string, rates: number[]) =>
-    report.add({ name, figure: median(rates), unit, note: spread(rates) })
+    report.add({ name, value: median(rates), unit, note: spread(rates) })
   row('REST lifecycles per core', 'lifecycles/s', lifecycles)
   row('calls through the gate per core', 'calls/s', calls)
   report.add({
     name: 'calls against REST lifecycles, per core',
-    figure: median(calls) / median(lifecycles),
+    value: median(calls) / median(lifecycles),
     unit: 'x',
     target: { atLeast: 0.5 },
   })
 }
 
-/** Each connection is a client instance of its own, with a session of its own. */
+/** Each connection is a separate client instance with its own session. */
 async function callsPerSecond(port: number, seconds: number): Promise<number> {
   const start = performance.now()
   const end = start + seconds * 1000
@@ -166,7 +168,7 @@ async function withGate<T>(
   }
 }
 
-/** The upstream is connected after the server has begun to listen. */
+/** The upstream is connected after the server has started to listen. */
 async function offered({ port }: ServerProcess): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
     const upstream = await fetch(`http://127.0.0.1:${port}/v1/upstreams/bench`)

@@ -1,4 +1,4 @@
-// An MCP server over stdio with one tool that does next to nothing, and as little around it as the protocol allows.
+// A minimal MCP server over stdio with one trivial tool.
 import { createInterface } from 'node:readline'
 
 const TOOL = {

@@ -1,4 +1,4 @@
-// A server that does nothing but HTTP and JSON: what the layer below ours can serve. Prints its port.
+// A server that only parses HTTP and JSON: the upper limit of the layer below the gate. Prints its port.
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

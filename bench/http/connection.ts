@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** One keep-alive connection that sends one request at a time: as little work as a client can do. */
+/** One keep-alive connection that sends one request at a time, with as little work as possible. */
 export class Connection {
   readonly #socket: Socket
   readonly #head: string
@@ -23,7 +23,7 @@ export class Connection {
     })
   }
 
-  /** Sends a POST and resolves with the body of a 2xx answer. */
+  /** Sends a POST and resolves with the body of a 2xx response. */
   post(path: string, body: string, headers = ''): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }

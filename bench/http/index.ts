@@ -14,7 +14,10 @@ const BATCH = 100
 
 type Rates = Record<'engine' | 'bare' | 'rest' | 'mcp' | 'batch', number[]>
 
-/** Load from this process, the server in another, over loopback; every round measures all of them in turn. */
+/**
+ * The load comes from this process, the server runs in another, over loopback; every round measures all variants in
+ * turn.
+ */
 export async function http(report: Report): Promise<void> {
   const databases = await Databases.start()
   try {
@@ -38,7 +41,7 @@ async function compare(report: Report, databases: Databases, store: StoreName): 
   const row = (name: string, values: number[]) =>
     report.add({
       name: `${store}: ${name}`,
-      figure: median(values),
+      value: median(values),
       unit: 'lifecycles/s',
       note: spread(values),
     })
@@ -47,8 +50,8 @@ async function compare(report: Report, databases: Databases, store: StoreName): 
   row('REST, one task per request', rates.rest)
   row('MCP 2026-07-28, one task per request', rates.mcp)
   row(`REST, ${BATCH} tasks per request`, rates.batch)
-  const ratio = (name: string, figure: number, atLeast: number) =>
-    report.add({ name: `${store}: ${name}`, figure, unit: 'x', target: { atLeast } })
+  const ratio = (name: string, value: number, atLeast: number) =>
+    report.add({ name: `${store}: ${name}`, value, unit: 'x', target: { atLeast } })
   ratio('REST against the engine or HTTP, the lower', single / Math.min(engine, bare), 0.6)
   ratio('MCP against REST', overMcp / single, 0.8)
   ratio('batches against single', batched / single, 2.5)

@@ -28,7 +28,7 @@ export async function lifecyclesOverHttp(
   return counts.reduce((sum, count) => sum + count, 0) / ((performance.now() - start) / 1000)
 }
 
-/** Requests per second of a server that only parses and answers. */
+/** Requests per second of a server that only parses and responds. */
 export async function requestsPerSecond(port: number, connections: number, seconds: number): Promise<number> {
   const start = performance.now()
   const end = start + seconds * 1000

@@ -17,7 +17,7 @@ export interface Protocol {
 const task = { type: 'summarise', payload: PAYLOAD, principal_ai: 'alice' }
 const done = { result: RESULT, artifacts: ARTIFACTS }
 
-/** Calls an operation and returns its answer. */
+/** Calls an operation and returns its result. */
 type Call = (connection: Connection, operation: string, path: string, input: object) => Promise<unknown>
 
 function protocol(name: string, call: Call): Protocol {
@@ -54,7 +54,7 @@ export const rest = protocol('REST', async (connection, _operation, path, input)
 )
 
 const VERSION = '2026-07-28'
-/** Tells apart the clients that share a key. */
+/** Distinguishes the clients that share a key. */
 const CLIENT_INSTANCE = 'io.asyncgate/client_instance'
 const META = {
   'io.modelcontextprotocol/protocolVersion': VERSION,
@@ -67,7 +67,7 @@ export const mcp = protocol('MCP 2026-07-28', async (connection, operation, _pat
   return structuredContent
 })
 
-/** What a tool answered. `instance` names one of several clients that share a key. */
+/** The result of a tool call. `instance` names one of several clients that share a key. */
 export async function callTool(connection: Connection, name: string, input: object, instance?: string) {
   const _meta = instance === undefined ? META : { ...META, [CLIENT_INSTANCE]: instance }
   const body = JSON.stringify({

@@ -16,7 +16,7 @@ export function startBare(): Promise<ServerProcess> {
   return start([BARE], {})
 }
 
-/** The built server of the version in `root`, on loopback without a key; `env` has further settings. */
+/** The built server of the version in `root`, on loopback without a key; `env` adds settings. */
 export function startGate(
   databaseUrl: string,
   env: Record<string, string> = {},

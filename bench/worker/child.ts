@@ -1,17 +1,17 @@
 import { task, worker } from '../../dist/worker/index.js'
 import { RESULT } from '../engine/lifecycle.ts'
-import type { Figures, Job } from './process.ts'
+import type { Job, Measurements } from './process.ts'
 import type { Amount } from './raw.ts'
 
-/** One worker process, told by IPC what to measure. It says so when it is done. */
+/** One worker process. It measures the job in its arguments and sends the measurements to its parent. */
 const job: Job = JSON.parse(process.argv[2] ?? '')
 
-function tell(figures: Figures): void {
-  process.send?.(figures)
+function tell(measurements: Measurements): void {
+  process.send?.(measurements)
 }
 
-/** No-op tasks, from when the first of them have warmed up the programs to the answer to the last. */
-async function drain(url: string, { count, warmUp }: Amount, concurrency: number): Promise<Figures> {
+/** Measures no-op tasks, from the end of the warm-up to the response to the last completion. */
+async function drain(url: string, { count, warmUp }: Amount, concurrency: number): Promise<Measurements> {
   const noop = task('summarise', { run: () => RESULT })
   const working = worker({ url, tasks: [noop], concurrency, logger: false, signals: false })
   const running = working.run()
@@ -31,8 +31,13 @@ async function drain(url: string, { count, warmUp }: Amount, concurrency: number
   return { seconds, tasks: count - before }
 }
 
-/** The processor time of a worker that does nothing but hold leases. */
-async function hold(url: string, count: number, leaseSeconds: number, seconds: number): Promise<Figures> {
+/** Measures the processor time of a worker that only holds leases. */
+async function hold(
+  url: string,
+  count: number,
+  leaseSeconds: number,
+  seconds: number,
+): Promise<Measurements> {
   let running = 0
   const held = task('summarise', {
     async run(_, { signal }) {

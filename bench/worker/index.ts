@@ -10,7 +10,7 @@ import { drainRaw, fill, pickUpRaw, settle } from './raw.ts'
 const ROUNDS = 3
 const AMOUNT = { count: 40_000, warmUp: 10_000 }
 const BATCH = 100
-/** Connections by hand, each with a batch in hand; against a worker that may have as many tasks in hand. */
+/** Raw connections with one batch each, against a worker with the same number of concurrent tasks. */
 const CONNECTIONS = [1, 4] as const
 
 const PICK_UPS = 200
@@ -18,7 +18,9 @@ const LEASES = 1000
 const LEASE_SECONDS = 30
 const HOLD_SECONDS = 25
 
-/** The server in a process of its own, on SQLite; workers in another. Every round measures all of them in turn. */
+/**
+ * The server runs in a separate process on SQLite, workers in another. Every round measures all variants in turn.
+ */
 export async function workers(report: Report): Promise<void> {
   const databases = await Databases.start()
   try {
@@ -30,7 +32,7 @@ export async function workers(report: Report): Promise<void> {
   }
 }
 
-/** The same tasks, all created before, done by the SDK and by hand. */
+/** The same tasks, all created in advance, executed by the SDK and by raw requests. */
 async function compareRates(report: Report, databases: Databases): Promise<void> {
   const pairs = CONNECTIONS.map((connections) => ({ connections, raw: [] as number[], sdk: [] as number[] }))
   for (let round = 0; round < ROUNDS; round++) {
@@ -42,19 +44,19 @@ async function compareRates(report: Report, databases: Databases): Promise<void>
   for (const { connections, raw, sdk } of pairs) {
     const tasks = connections * BATCH
     const row = (name: string, rates: number[]) =>
-      report.add({ name, figure: median(rates), unit: 'tasks/s', note: spread(rates) })
+      report.add({ name, value: median(rates), unit: 'tasks/s', note: spread(rates) })
     row(`${tasks} in hand: REST, batches of ${BATCH}, ${connections} at once`, raw)
     row(`${tasks} in hand: one worker process`, sdk)
     report.add({
       name: `${tasks} in hand: worker against REST`,
-      figure: median(sdk) / median(raw),
+      value: median(sdk) / median(raw),
       unit: 'x',
       target: { atLeast: 0.8 },
     })
   }
 }
 
-/** A figure of a server whose queue is full. */
+/** Measures a server with a full queue. */
 function filled(databases: Databases, measure: (port: number) => Promise<number>): Promise<number> {
   return withServer(databases, async ({ port }) => {
     await fill(port, AMOUNT.count)
@@ -67,7 +69,7 @@ async function drainByWorker(port: number, concurrency: number): Promise<number>
   return tasks / seconds
 }
 
-/** From the create to the claim's answer by hand, and to the handler of a worker; in turn, from this process. */
+/** From create to the response of a raw claim, and to the handler of a worker; in turn, from this process. */
 async function comparePickUps(report: Report, { port }: ServerProcess): Promise<void> {
   const [claimer, creator] = [await Connection.open(port), await Connection.open(port)]
   let begun = () => {}
@@ -90,11 +92,11 @@ async function comparePickUps(report: Report, { port }: ServerProcess): Promise<
   await idle.kill()
   await running
   for (const connection of [claimer, creator]) connection.close()
-  report.add({ name: 'idle pick-up by hand, p50', figure: median(raw), unit: 'ms' })
-  report.add({ name: 'idle pick-up by a worker, p50', figure: median(sdk), unit: 'ms' })
+  report.add({ name: 'idle pick-up by hand, p50', value: median(raw), unit: 'ms' })
+  report.add({ name: 'idle pick-up by a worker, p50', value: median(sdk), unit: 'ms' })
   report.add({
     name: 'idle pick-up, worker above by hand',
-    figure: median(sdk) - median(raw),
+    value: median(sdk) - median(raw),
     unit: 'ms',
     target: { atMost: 5 },
   })
@@ -112,7 +114,7 @@ async function holdLeases(report: Report, { port }: ServerProcess): Promise<void
   const { cores = Number.NaN, renewed = 0, seconds } = await measureWorker(job)
   report.add({
     name: `${LEASES} leases of ${LEASE_SECONDS} s held by one process`,
-    figure: cores * 100,
+    value: cores * 100,
     unit: '% of a core',
     note: `(${renewed} renewals in ${seconds.toFixed(0)} s)`,
     target: { atMost: 10 },

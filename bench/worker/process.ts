@@ -14,24 +14,24 @@ export type Job =
       readonly seconds: number
     }
 
-export interface Figures {
+export interface Measurements {
   readonly seconds: number
   readonly tasks: number
-  /** Processor time for each second. */
+  /** Processor seconds per second. */
   readonly cores?: number
   readonly renewed?: number
 }
 
-/** Runs a worker in a process of its own, and gives what it measured. */
-export function measureWorker(job: Job): Promise<Figures> {
+/** Runs a worker in a separate process and returns its measurements. */
+export function measureWorker(job: Job): Promise<Measurements> {
   const child = fork(CHILD, [JSON.stringify(job)], { execArgv: ['--import', 'tsx'] })
   return new Promise((resolve, reject) => {
-    let figures: Figures | undefined
-    child.on('message', (message: Figures) => {
-      figures = message
+    let measurements: Measurements | undefined
+    child.on('message', (message: Measurements) => {
+      measurements = message
     })
     child.once('exit', (code) => {
-      if (code === 0 && figures !== undefined) resolve(figures)
+      if (code === 0 && measurements !== undefined) resolve(measurements)
       else reject(new Error(`the worker process ended with ${code}`))
     })
   })

@@ -1,13 +1,13 @@
 import { Connection } from '../http/connection.ts'
 import { rest } from '../http/protocols.ts'
 
-/** How many tasks there are, and how many of them only warm up the programs. */
+/** The number of tasks, and how many of them are warm-up. */
 export interface Amount {
   readonly count: number
   readonly warmUp: number
 }
 
-/** Fills the queue, in requests of 1,000. */
+/** Fills the queue with requests of 1,000 tasks. */
 export async function fill(port: number, count: number): Promise<void> {
   const connection = await Connection.open(port)
   for (let left = count; left > 0; left -= 1000) await rest.create(connection, Math.min(left, 1000))
@@ -15,8 +15,8 @@ export async function fill(port: number, count: number): Promise<void> {
 }
 
 /**
- * Claims and completes by hand, `perRequest` tasks at a time, until the queue is empty. Returns tasks per second,
- * counted from when the first `warmUp` are done.
+ * Claims and completes `perRequest` tasks at a time with raw requests until the queue is empty. Returns tasks per
+ * second, counted after the first `warmUp` tasks.
  */
 export async function drainRaw(
   port: number,
@@ -46,7 +46,7 @@ export async function drainRaw(
   return (count - doneBefore) / seconds
 }
 
-/** From the create to the answer of a claim that waits, in milliseconds. */
+/** The milliseconds from create to the response of a waiting claim. */
 export async function pickUpRaw(claimer: Connection, creator: Connection): Promise<number> {
   const claimed = claimer.post('/v1/leases/claim', JSON.stringify({ worker_id: 'raw', wait_seconds: 30 }))
   await settle()
@@ -58,7 +58,7 @@ export async function pickUpRaw(claimer: Connection, creator: Connection): Promi
   return ms
 }
 
-/** Lets a claim reach the server, so that it waits there. */
+/** Waits until a claim has reached the server. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 30))
 }

@@ -18,7 +18,7 @@ import { statusShape, taskShape } from '../../src/features/tasks/shape.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
 import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'
 
-/** What many answers contain. */
+/** Shapes that many results contain. */
 const SHAPES: Readonly<Record<string, z.ZodType>> = {
   PrincipalKind: z.enum(PRINCIPAL_KINDS),
   Principal: principalShape,
@@ -36,7 +36,7 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
   TaskChange: changeShape,
 }
 
-/** Names that types of the same content go by, in the order in which they are written. */
+/** The names of shared types by their content, in the order of output. */
 const names = new Map<string, string>()
 
 /** The text of src/client/operations.ts. */
@@ -66,7 +66,7 @@ function inputType(operation: Operation): string {
   return declare(`${typeName(operation)}Input`, schemaOf(operation.input, 'input'), inputStyle)
 }
 
-/** An answer that is a known shape, or one with more members, is told by its name. */
+/** A result that is a known shape, or extends one, refers to it by name. */
 function answerOf(operation: Operation): string {
   const name = `${typeName(operation)}Answer`
   const schema = schemaOf(operation.output, 'output')
@@ -102,7 +102,7 @@ const inputStyle: Style = {
   nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
 }
 
-/** Lists of inputs of another operation say so in words only. */
+/** Lists of inputs of another operation are recognized by their description. */
 function itemInput({ description }: Schema): string | undefined {
   const item = itemOperation(description)
   return item && `${typeName(item)}Input`
@@ -113,7 +113,7 @@ function itemOperation(description: string | undefined): Operation | undefined {
   return OPERATIONS.find((operation) => operation.name === name)
 }
 
-/** Two schemas are the same if they say the same; what they are described as makes no difference. */
+/** Two schemas are equal if they accept the same values, whatever their descriptions. */
 function textOf({ $schema: _, description: __, default: ___, ...schema }: Schema): string {
   return JSON.stringify(schema)
 }
@@ -129,7 +129,7 @@ function routeOf(operation: Operation): string {
 
 const KEY = 'idempotency_key'
 
-/** Where an idempotency key goes: into the input itself, or into each item of a list. */
+/** Where an idempotency key is sent: in the input itself, or in each item of a list. */
 function keyedBy({ input }: Operation): string | undefined {
   const { properties = {} } = schemaOf(input, 'input')
   if (KEY in properties) return KEY
@@ -164,7 +164,7 @@ function typeName(operation: Operation): string {
   return name.slice(0, 1).toUpperCase() + name.slice(1)
 }
 
-/** In the format of the rest of the code. */
+/** Formats the text like the rest of the code. */
 function formatted(text: string): string {
   const biome = fileURLToPath(new URL('../../node_modules/@biomejs/biome/bin/biome', import.meta.url))
   const { status, stdout, stderr } = spawnSync(

@@ -1,14 +1,14 @@
 import type { Schema } from '../protocol/schema.ts'
 
-/** How a place says what it takes or gives. */
+/** How types are written for inputs or results. */
 export interface Style {
-  /** What a client sends may be `undefined`, and its objects may be of any class; what it gets is read-only. */
+  /** Inputs may be `undefined` and their objects of any class; results are read-only. */
   readonly io: 'input' | 'answer'
-  /** The name of a type that has one. */
+  /** The name of a schema that has one. */
   nameOf(schema: Schema): string | undefined
 }
 
-/** The members of an object, as the body of an interface. */
+/** The properties of an object, as the body of an interface. */
 export function bodyOf(schema: Schema, style: Style): string {
   const required = schema.required ?? []
   const lines = Object.entries(schema.properties ?? {}).flatMap(([name, value]) => {
@@ -69,7 +69,7 @@ function itemOf({ items }: Schema): Schema {
   return items === undefined || Array.isArray(items) ? {} : asSchema(items)
 }
 
-/** `true` takes anything. */
+/** The schema `true` accepts anything. */
 export function asSchema(schema: Schema | boolean): Schema {
   return typeof schema === 'boolean' ? {} : schema
 }

@@ -1,6 +1,6 @@
 import { createMCPClient } from '@ai-sdk/mcp'
 
-/** Calls go through the tools that it makes for a model, as an agent's do. */
+/** Calls use the tools that the SDK creates for a model, as those of an agent do. */
 export async function connect(url) {
   const client = await createMCPClient({ transport: { type: 'http', url } })
   const tools = await client.tools()

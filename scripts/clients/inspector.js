@@ -7,10 +7,10 @@ const CLI = fileURLToPath(
   new URL('../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url),
 )
 
-/** The exit code when a tool answers with an error; the answer is printed all the same. */
+/** The exit code when a tool returns an error; the result is printed nevertheless. */
 const TOOL_ERROR = 5
 
-/** Each call is a process of its own, as when it is used by hand. */
+/** Each call is a separate process, as in manual use. */
 export async function connect(url, era) {
   const options = ['--transport', 'http', '--protocol-era', era, '--stored-auth-only', '--format', 'json']
   const ask = async (method, ...more) => {
@@ -28,7 +28,7 @@ export async function connect(url, era) {
     revision: protocolVersion,
     listTools: async () => (await ask('tools/list')).tools.map(({ name }) => name),
     call,
-    // It declares that it knows tasks, and looks until the result is there.
+    // The client declares task support and polls until the result is available.
     follow: call,
     close: async () => {},
   }

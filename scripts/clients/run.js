@@ -1,6 +1,6 @@
 /**
- * Lists the tools of a server, runs one echo task to its end with one client, follows a tool that is a task if the
- * client can, and sends the parent process what it saw. It runs from a copy in the folder where the clients are installed.
+ * Lists the tools of a server, runs one echo task to its end with one client, follows a task tool if the client supports
+ * it, and sends the observations to the parent process. It runs from a copy in the folder of the installed clients.
  *
  *   run.js PROGRAM ERA URL
  */
@@ -34,7 +34,7 @@ async function use() {
 const report = await use().catch((error) => ({ problem: explain(error) }))
 process.send(report, () => process.exit())
 
-/** What went wrong, with its causes. */
+/** The message of an error and of its causes. */
 function explain(error) {
   if (!(error instanceof Error)) return String(error)
   return error.cause === undefined ? error.message : `${error.message}: ${explain(error.cause)}`

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = join(root, 'examples')
 
-/** An example that hangs is a failed one. */
+/** An example that hangs has failed. */
 const LIMIT_MS = 120_000
 
 export interface Outcome {

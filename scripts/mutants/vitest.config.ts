@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-/** The fast part of the tests: no PostgreSQL, so its suites are skipped. */
+/** The fast tests: without PostgreSQL, its suites are skipped. */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL('../..', import.meta.url)),

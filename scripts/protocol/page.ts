@@ -7,7 +7,7 @@ import { whoMayCall } from './who.ts'
 const BEGIN = '<!-- Generated from the catalogue of operations by scripts/protocol.ts: begin -->'
 const END = '<!-- Generated: end -->'
 
-/** The page with the generated part as it has to be. */
+/** The page with an updated generated part. */
 export async function updatedPage(page: string): Promise<string> {
   const begin = page.indexOf(BEGIN)
   const end = page.indexOf(END)
@@ -98,7 +98,7 @@ function request({ rest }: Operation, example: Readonly<Record<string, unknown>>
   return ['```http', line, ...body, '```'].join('\n')
 }
 
-/** A member to a line. */
+/** One property per line. */
 function bodyOf(fields: ReadonlyMap<string, unknown>): string {
   const members = [...fields].map(([name, value]) => `  ${JSON.stringify(name)}: ${spaced(value)}`)
   return `{\n${members.join(',\n')}\n}`
@@ -125,7 +125,7 @@ interface Shape {
   readonly schema: Schema
 }
 
-/** Shapes that have a section of their own, because many answers contain them. */
+/** Shapes with their own section, because many results contain them. */
 const SHAPES = new Map<string, Shape>(
   Object.entries({
     Task: outputOf('get_task'),
@@ -139,7 +139,7 @@ const SHAPES = new Map<string, Shape>(
   }).map(([name, schema]) => [name, { link: `[${name}](#${name.toLowerCase()})`, schema: asObject(schema) }]),
 )
 
-/** What is told elsewhere. */
+/** Shapes that are described elsewhere. */
 const OTHERS: readonly Shape[] = [
   ...['create_task', 'renew_lease', 'complete'].map((name) => ({
     link: `the answer of [${name}](#${name})`,
@@ -158,7 +158,7 @@ function nameOf(schema: Schema): string | undefined {
   return NAMES.get(textOf(schema))
 }
 
-/** Two shapes are the same if they have the same fields; the description of the place that uses them makes no difference. */
+/** Two shapes are equal if they have the same fields, whatever their descriptions. */
 function textOf({ $schema: _, description: __, ...schema }: Schema): string {
   return JSON.stringify(schema)
 }
@@ -197,7 +197,7 @@ function answer(operation: Operation): string {
   return `Answer: ${task.link}, and\n\n${answerTable(more)}`
 }
 
-/** The members of a shape that has a section of its own are told there. */
+/** The properties of a shape with its own section are documented there. */
 function isShown({ path }: Field, _: number, fields: readonly Field[]): boolean {
   return !fields.some((other) => path.startsWith(`${other.path}.`) && nameOf(other.schema) !== undefined)
 }

@@ -2,14 +2,14 @@ import { z } from 'zod'
 
 export type Schema = z.core.JSONSchema.BaseSchema
 
-/** One line about a field; the members of an object follow it as `object.member`. */
+/** One line about a field; the properties of an object follow as `object.property`. */
 export interface Field {
   readonly path: string
   readonly schema: Schema
   readonly required: boolean
 }
 
-/** The JSON Schema of a shape. What only code can check is found out by asking the code. */
+/** The JSON Schema of a shape. Constraints that only code can check are found by calling the code. */
 export function schemaOf(shape: z.ZodType, io: 'input' | 'output'): Schema {
   return z.toJSONSchema(shape, {
     io,
@@ -43,12 +43,12 @@ function isRequired({ required = [] }: Schema, name: string): boolean {
   return required.includes(name)
 }
 
-/** `true` takes anything. */
+/** The schema `true` accepts anything. */
 function asSchema(schema: Schema | boolean): Schema {
   return typeof schema === 'boolean' ? {} : schema
 }
 
-/** What a value is, in words. `nameOf` knows the shapes that have a name. */
+/** The type of a value in words. `nameOf` returns the name of a named shape. */
 export function typeOf(schema: Schema, nameOf: (schema: Schema) => string | undefined): string {
   const named = nameOf(schema)
   if (named !== undefined) return named

@@ -14,7 +14,7 @@ const CALLERS = {
 
 type Who = keyof typeof CALLERS
 
-/** In words, who may call what: those whom the gate does not refuse for their role. */
+/** The callers of an operation in words: the roles that the gate does not refuse. */
 const WORDS: Readonly<Record<string, string>> = {
   'agent person worker admin': 'anybody',
   'agent person admin': 'agents',
@@ -23,12 +23,12 @@ const WORDS: Readonly<Record<string, string>> = {
   admin: 'admins',
 }
 
-/** Fields that name whose things are meant. Without them, an operation is about those of the caller. */
+/** Fields that name a principal. Without them, an operation applies to the caller. */
 const WHOSE = new Set(['principal_kind', 'principal_id'])
 
 /**
- * Asks an empty gate, for each operation and each role, with the request of the example: its input is valid. A role may
- * call an operation if it may do so for itself.
+ * Calls each operation on an empty gate for each role, with the input of its example, which is valid. A role may call
+ * an operation if it may do so for itself.
  */
 export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
   const gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), sweeping: false })

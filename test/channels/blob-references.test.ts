@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { BlobReferences } from '../../src/channels/blob-references.ts'
 
-/** What happens just before the next rename. */
+/** A hook that runs just before the next rename. */
 const meanwhile = vi.hoisted(() => ({ run: undefined as (() => Promise<void>) | undefined }))
 
 vi.mock('node:fs/promises', async (original) => {
@@ -40,14 +40,14 @@ it('a blob without references is removed', async () => {
   expect(existsSync(blob)).toBe(false)
 })
 
-it('a blob that is put again while it is being removed stays', async () => {
+it('a blob that is put again while it is being removed is kept', async () => {
   meanwhile.run = () => references.add('b', '1')
   await references.collect()
   expect(meanwhile.run).toBeUndefined()
   expect(existsSync(blob)).toBe(true)
 })
 
-it('of two references of one task, one can be taken away', async () => {
+it('one of two references of a task can be removed', async () => {
   await references.add('a', '1')
   await references.add('a', '2')
   await references.remove('a', '1')

@@ -20,15 +20,15 @@ const blobs = () => folder.files().filter((name) => !name.includes('.refs'))
 const read = async (pointer: string, taskId?: string, from = channel) =>
   (await collect((await from.get(pointer, { taskId })).read())).toString()
 
-describe('a blob', () => {
-  it('is named after the store and its content', async () => {
+describe('blobs', () => {
+  it('the pointer names the store and the checksum of the content', async () => {
     const { pointer, checksum } = await channel.put(TASK, { a: 1 })
     const store = readFileSync(join(folder.path, 'store-id'), 'utf8')
     expect(pointer).toBe(`blob:${store}/${checksum}`)
     expect(blobs()).toEqual([join(checksum.slice(0, 2), checksum)])
   })
 
-  it('is one file for all who put the same bytes, and goes with the last of them', async () => {
+  it('the same bytes are stored once and removed with the last reference', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     expect((await channel.put(OTHER_TASK, { a: 1 })).pointer).toBe(pointer)
     expect((await channel.put(TASK, { a: 1 })).pointer).toBe(pointer)
@@ -42,7 +42,7 @@ describe('a blob', () => {
     expect(folder.files()).toEqual([])
   })
 
-  it('stays when one of two puts of the same task is taken back', async () => {
+  it('a blob is kept until all references of its task are removed', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 }, { reference: 'first' })
     await channel.put(TASK, { a: 1 }, { reference: 'second' })
     await channel.ack(pointer, { taskId: TASK, reference: 'first' })
@@ -51,15 +51,15 @@ describe('a blob', () => {
     expect(folder.files()).toEqual([])
   })
 
-  it('that was damaged is whole again when its bytes are put again', async () => {
+  it('putting the same bytes again repairs a damaged blob', async () => {
     const { pointer, checksum } = await channel.put(TASK, { a: 1 })
     writeFileSync(join(folder.path, checksum.slice(0, 2), checksum), '{"a":2}')
     await channel.put(OTHER_TASK, { a: 1 })
     expect(await read(pointer)).toBe('{"a":1}')
   })
 
-  it('is never lost while some put it and others let it go', async () => {
-    // Two channels, as two processes on one folder would have.
+  it('concurrent puts and acknowledgements never lose a blob', async () => {
+    // Two channels, as in two processes on one folder.
     const other = blobChannel({ folder: folder.path })
     const { pointer } = await channel.put('holder-0', { a: 1 })
     await channel.ack(pointer, { taskId: 'holder-0' })
@@ -78,7 +78,7 @@ describe('a blob', () => {
     expect(folder.files()).toEqual([])
   })
 
-  it('of another store is not found', async () => {
+  it('a blob of another store is not found', async () => {
     const { pointer, checksum } = await channel.put(TASK, { a: 1 })
     expect(await refusal(read(`blob:elsewhere/${checksum}`))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
     for (const data of ['', '/', '../../etc/passwd', `x/${'0'.repeat(63)}`, `${pointer.slice(5)}/x`]) {
@@ -87,8 +87,8 @@ describe('a blob', () => {
   })
 })
 
-describe('the id of a store', () => {
-  it('is the same for all processes that open the folder, concurrently or later', async () => {
+describe('store id of blobs', () => {
+  it('all processes that open the folder use the same store id, concurrently or later', async () => {
     const channels = Array.from({ length: 8 }, () => blobChannel({ folder: folder.path }))
     const stored = await Promise.all(channels.map((each) => each.put(TASK, { a: 1 })))
     expect(new Set(stored.map(({ pointer }) => pointer)).size).toBe(1)

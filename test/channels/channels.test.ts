@@ -12,7 +12,7 @@ import { S3_KEYS, startS3 } from '../support/s3.ts'
 import { describeChannel, type OpenChannel } from './conformance.ts'
 import { emptyFolder } from './folder.ts'
 
-describeChannel('inline', async () => ({ channel: inlineChannel() }), { keepsNothing: true })
+describeChannel('inline', async () => ({ channel: inlineChannel() }), { storesNothing: true })
 
 describeChannel('file', async () => {
   return onDisk((folder) => fileChannel({ folder }))
@@ -60,7 +60,7 @@ function onDisk(make: (folder: string) => Channel): OpenChannel {
   }
 }
 
-/** A server that keeps what is PUT, as WebDAV servers do. */
+/** A server that stores the bodies of PUT requests, as WebDAV servers do. */
 async function putServer() {
   const files = new Map<string, Buffer>()
   const server = createServer(async (request, response) => {

@@ -10,19 +10,19 @@ export const OTHER_TASK = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4d'
 
 export interface OpenChannel {
   readonly channel: Channel
-  /** How many things it keeps by now, where it keeps anything. */
+  /** The number of stored objects, if the channel stores any. */
   stored?(): Promise<number>
   close?(): Promise<void>
 }
 
 export interface Traits {
-  /** It stores nothing: the pointer contains the payload. */
-  readonly keepsNothing?: boolean
-  /** The size is known only when all is read. */
+  /** The channel stores nothing: the pointer contains the payload. */
+  readonly storesNothing?: boolean
+  /** The size is known only after reading everything. */
   readonly unknownSize?: boolean
 }
 
-/** What every channel must do. */
+/** The tests that every channel must pass. */
 export function describeChannel(name: string, open: () => Promise<OpenChannel>, traits: Traits = {}): void {
   describe(`the channel ${name}`, () => {
     let opened: OpenChannel
@@ -46,7 +46,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
     const content = async (pointer: string, part?: { offset: number; length: number }) =>
       collect((await channel.get(pointer, { taskId: TASK })).read(part))
 
-    it('returns the stored bytes, repeatedly', async () => {
+    it('the stored bytes can be read repeatedly', async () => {
       const bytes = Buffer.from([0, 255, 1, 254, 10, 13, 0])
       const stored = await put(TASK, bytes)
       expect(stored).toEqual({
@@ -61,7 +61,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect(size).toBe(traits.unknownSize ? undefined : 7)
     })
 
-    it('keeps a JSON value as its canonical text', async () => {
+    it('a JSON value is stored as its canonical text', async () => {
       const value = { b: ['é', null, 1.5], a: 'text' }
       const { pointer, media_type, checksum } = await put(TASK, value)
       expect(media_type).toBe('application/json')
@@ -70,7 +70,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect((await content((await put(TASK, 'only text')).pointer)).toString()).toBe('"only text"')
     })
 
-    it('accepts a stream of unknown length', async () => {
+    it('a stream of unknown length is accepted', async () => {
       const { pointer, size, media_type } = await put(TASK, pieces('ab', '', 'cde'), {
         media_type: 'text/plain',
       })
@@ -78,13 +78,13 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect((await content(pointer)).toString()).toBe('abcde')
     })
 
-    it('takes nothing at all, which is a payload too', async () => {
+    it('an empty payload is accepted', async () => {
       const { pointer, size, checksum } = await put(TASK, Buffer.alloc(0))
       expect({ size, checksum }).toEqual({ size: 0, checksum: hash('sha256', '') })
       expect(await content(pointer)).toEqual(Buffer.alloc(0))
     })
 
-    it('reads a part', async () => {
+    it('a range can be read', async () => {
       const { pointer } = await put(TASK, Buffer.from('0123456789'))
       const text = async (offset: number, length: number) =>
         (await content(pointer, { offset, length })).toString()
@@ -96,7 +96,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect(await text(99, 5)).toBe('')
     })
 
-    it('leaves nothing behind of what fails half-way, and says why it failed', async () => {
+    it('a failed put leaves nothing behind and throws the cause', async () => {
       const failing = async function* () {
         yield Buffer.from('some')
         throw new Error('the source broke')
@@ -104,13 +104,13 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       await expect(put(TASK, failing())).rejects.toThrow('the source broke')
     })
 
-    it('refuses what is not JSON', async () => {
+    it('a value that is not JSON is refused', async () => {
       const untyped = JSON.parse('{}')
       untyped.when = new Date()
       expect(await refusal(put(TASK, untyped))).toMatchObject({ code: 'VALIDATION_ERROR' })
     })
 
-    it('does not find pointers of other channels', async () => {
+    it('pointers of other channels are not found', async () => {
       for (const pointer of [`${name}:§`, 'other:x', name, '']) {
         expect(
           await refusal(channel.get(pointer).then(({ read }) => collect(read()))),
@@ -121,7 +121,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       }
     })
 
-    it('says what it can do', () => {
+    it('the capabilities have all fields', () => {
       expect(Object.keys(channel.capabilities()).toSorted()).toEqual([
         'human_readable',
         'max_size_bytes',
@@ -131,7 +131,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       ])
     })
 
-    it.skipIf(traits.keepsNothing)('hands out nothing of another task', async () => {
+    it.skipIf(traits.storesNothing)('a pointer of another task is not found', async () => {
       const { pointer } = await put(TASK, Buffer.from('secret'))
       const asked = channel.get(pointer, { taskId: OTHER_TASK }).then(({ read }) => collect(read()))
       expect(await refusal(asked)).toMatchObject({ code: 'RESULT_NOT_FOUND' })
@@ -139,14 +139,14 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect((await content(pointer)).toString()).toBe('secret')
     })
 
-    it.skipIf(traits.keepsNothing)('lets go of what is acknowledged, and hears it twice', async () => {
+    it.skipIf(traits.storesNothing)('ack removes the payload and can be repeated', async () => {
       const { pointer } = await put(TASK, Buffer.from('done'))
       await channel.ack(pointer, { taskId: TASK })
       await channel.ack(pointer, { taskId: TASK })
       expect(await refusal(content(pointer))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
     })
 
-    it.skipIf(traits.keepsNothing)('takes no id of a task that would lead elsewhere', async () => {
+    it.skipIf(traits.storesNothing)('a task id that is a path is refused', async () => {
       for (const taskId of ['..', '.', 'a/b', '', '../x', 'a\0b', '/etc']) {
         expect(await refusal(channel.put(taskId, Buffer.from('x'))), taskId).toMatchObject({
           code: 'VALIDATION_ERROR',

@@ -13,7 +13,7 @@ import { resultsOnDisk } from './store-on-disk.ts'
 const MIB = 1024 * 1024
 const ENTRIES = ['database_result', 'database_result_chunk']
 
-/** How many entries of the channel a store holds. */
+/** The number of entries of the channel in a store. */
 async function stored(store: Store): Promise<number> {
   const { tenant } = await store.tenant('default')
   const found = await Promise.all(ENTRIES.map((kind) => store.entries.list(tenant, kind, '', 1000)))
@@ -37,7 +37,7 @@ describeChannel('database', async () => {
 describeGates(
   'results in the database',
   (open) => {
-    it('are read by every server, in whole and in parts', async () => {
+    it('every server reads the result completely and in ranges', async () => {
       const first = await open()
       const second = await first.another()
       const bytes = randomBytes(2 * MIB + 12_345)
@@ -64,14 +64,14 @@ describeGates(
       expect(await stored(first.store)).toBe(0)
     })
 
-    it('are whole or not there, and what a dead process left is removed', async () => {
+    it('a partial result is not visible, and the remains of a dead process are removed', async () => {
       const { store } = await open()
       const small = await channelOn(store, { maxBytes: MIB })
       expect(await refusal(small.put(TASK, Buffer.alloc(MIB + 1)))).toMatchObject({
         code: 'PAYLOAD_TOO_LARGE',
       })
       expect(await stored(store)).toBe(0)
-      // A process dies between two chunks: nothing it does after that reaches the database.
+      // The process dies between two chunks, so its cleanup does not reach the database.
       const dying = { ...store.entries, remove: () => Promise.reject(new Error('dead')) }
       const { tenant } = await store.tenant('default')
       const put = databaseChannel({ entries: dying, tenant }).put(TASK, cutOff(MIB))
@@ -82,7 +82,7 @@ describeGates(
       expect(await stored(store)).toBe(0)
     })
 
-    it('in a folder of another server are said to be there', async () => {
+    it('a result in the folder of another server is reported with that server', async () => {
       const [ours, theirs] = [resultsOnDisk(), resultsOnDisk()]
       const settings = { result_inline_max_bytes: 1024, instance_id: 'one' }
       const { gate, another } = await open({ results: ours.results, settings })
@@ -101,7 +101,7 @@ describeGates(
       theirs.folder.remove()
     })
 
-    it('hold what is too large for a task, for agents of any server', async () => {
+    it('large results are stored for agents of any server', async () => {
       const settings = { result_inline_max_bytes: 1024 }
       const placeholder = await open()
       const results = resultStore(openChannels({ others: [await channelOn(placeholder.store)] }), 'database')

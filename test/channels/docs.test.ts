@@ -7,7 +7,7 @@ import { codeWords, markdownTable, repositoryText } from '../core/documents.ts'
 
 const page = repositoryText('docs/results.md')
 
-it('docs/results.md lists every channel with what it can do', async () => {
+it('docs/results.md lists every channel with its capabilities', async () => {
   const store = await openSqliteStore({ path: ':memory:' })
   onTestFinished(() => store.close())
   const channels = openChannels({

@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-/** A task of alice's whose worker has uploaded this. */
+/** A task of alice whose worker has uploaded this content. */
 async function uploaded(open: Open, content: Buffer, media_type: string) {
   const { gate } = await open({ results })
   const offer = await hold(gate)
@@ -28,7 +28,7 @@ async function uploaded(open: Open, content: Buffer, media_type: string) {
   return { gate, offer, artifact }
 }
 
-/** All pages, put together again. */
+/** The content of all pages. */
 async function pagesOf(gate: Gate, { task_id }: OfferView, length: number) {
   const parts: Buffer[] = []
   const encodings = new Set<string>()
@@ -47,7 +47,7 @@ async function pagesOf(gate: Gate, { task_id }: OfferView, length: number) {
 }
 
 describeGates('fetch_task_result', (open) => {
-  it('gives what the task itself carries', async () => {
+  it('an inline result is returned', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const result = { list: [1, 'zwei'] }
@@ -68,7 +68,7 @@ describeGates('fetch_task_result', (open) => {
     })
   })
 
-  it('gives bytes in pages of base64', async () => {
+  it('bytes are returned in base64 pages', async () => {
     const bytes = randomBytes(10_000)
     const { gate, offer } = await uploaded(open, bytes, 'image/png')
     const whole = await gate.fetchTaskResult(agent(), { task_id: offer.task_id })
@@ -81,7 +81,7 @@ describeGates('fetch_task_result', (open) => {
     expect(pages).toEqual({ bytes, count: 4, encodings: ['base64'] })
   })
 
-  it('gives text in pages that end between two characters', async () => {
+  it('text is returned in pages that end between two characters', async () => {
     const text = 'aé€😀'.repeat(500)
     const { gate, offer } = await uploaded(open, Buffer.from(text), 'text/plain; charset=utf-8')
     expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toMatchObject({
@@ -100,7 +100,7 @@ describeGates('fetch_task_result', (open) => {
     })
   })
 
-  it('gives large JSON as text, and what is only called JSON as what it is', async () => {
+  it('large JSON is returned as text, and invalid JSON as text or base64', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('[1,2,3]'), 'application/json')
     expect(await pagesOf(gate, offer, 4)).toMatchObject({ count: 2, encodings: ['text'] })
     const others = [
@@ -116,7 +116,7 @@ describeGates('fetch_task_result', (open) => {
     }
   })
 
-  it('gives a result that its worker has put away itself, by any way of writing a pointer', async () => {
+  it('a result that the worker has stored itself is found by any spelling of its pointer', async () => {
     const { gate } = await open({ results })
     const store = await hold(gate)
     const stored = await results.put(
@@ -138,7 +138,7 @@ describeGates('fetch_task_result', (open) => {
     expect((await gate.getTask(agent(), { task_id: store.task_id })).result).toHaveProperty('how_to_retrieve')
   })
 
-  it('lets the caller choose among several artifacts', async () => {
+  it('the caller can choose among several artifacts', async () => {
     const { gate } = await open({ results })
     const offer = await hold(gate)
     const artifacts = []
@@ -165,7 +165,7 @@ describeGates('fetch_task_result', (open) => {
     })
   })
 
-  it('gives the result before what else its worker has stored', async () => {
+  it('the result takes precedence over other artifacts of the worker', async () => {
     const { gate } = await open({ results, settings: { result_inline_max_bytes: 10 } })
     const offer = await hold(gate)
     const picture = await gate.uploadResult(worker(), held(offer), Buffer.from('picture'))
@@ -176,7 +176,7 @@ describeGates('fetch_task_result', (open) => {
     expect(await gate.archiveTaskResult(agent(), { task_id })).toMatchObject({ archived: 2 })
   })
 
-  it('says which channel is missing, and where the result is', async () => {
+  it('a missing channel is reported with the pointer', async () => {
     const { gate } = await open({ results: resultStore(openChannels({}), null) })
     const offer = await hold(gate)
     const artifact = { channel: 's3', pointer: 's3:bucket/key', checksum: null, size: 3 }
@@ -186,13 +186,13 @@ describeGates('fetch_task_result', (open) => {
       code: 'CHANNEL_NOT_CONFIGURED',
       details: { channel: 's3', pointer: 's3:bucket/key' },
     })
-    // A result beside a pointer that cannot be read is a result.
+    // An inline result is returned even if an artifact cannot be read.
     const other = await hold(gate)
     await finish(gate, other, { result: 'here', artifacts: [artifact] })
     expect(await gate.fetchTaskResult(agent(), { task_id: other.task_id })).toMatchObject({ content: 'here' })
   })
 
-  it('refuses a damaged result, in one answer', async () => {
+  it('a damaged result is refused', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const [blob = ''] = blobs()
     writeFileSync(join(folder.path, blob), 'damaged')
@@ -210,7 +210,7 @@ describeGates('fetch_task_result', (open) => {
     }
   })
 
-  it('gives nothing before the end, nor of a task that did not succeed', async () => {
+  it('a task that is open or did not succeed has no result', async () => {
     const { gate } = await open({ results })
     const { task_id } = await ask(gate)
     expect(await refusal(gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
@@ -232,7 +232,7 @@ describeGates('fetch_task_result', (open) => {
     }
   })
 
-  it('is for those who may see the task', async () => {
+  it('only callers that may see the task can fetch its result', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('secret'), 'text/plain')
     const { task_id } = offer
     for (const allowed of [agent(), admin(), worker()]) {
@@ -247,7 +247,7 @@ describeGates('fetch_task_result', (open) => {
     })
   })
 
-  it('hands out nothing of another task, whatever pointer its worker names', async () => {
+  it('a pointer to the result of another task is not followed', async () => {
     const { gate, artifact } = await uploaded(open, Buffer.from('secret'), 'text/plain')
     const offer = await hold(gate, {}, {})
     await finish(gate, offer, { result: null, artifacts: [artifact] })
@@ -260,7 +260,7 @@ describeGates('fetch_task_result', (open) => {
 })
 
 describeGates('archive_task_result', (open) => {
-  it('deletes the stored result, and later reads report that it is archived', async () => {
+  it('archiving deletes the stored result, and later reads report that it is archived', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const { task_id } = offer
     const first = await gate.archiveTaskResult(agent(), { task_id })
@@ -281,7 +281,7 @@ describeGates('archive_task_result', (open) => {
     expect(await gate.getTask(agent(), { task_id })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('leaves what the task itself carries, and what is in channels that are not ours', async () => {
+  it('inline results and foreign pointers are kept', async () => {
     const { gate } = await open({ results })
     const offer = await hold(gate)
     await finish(gate, offer, { result: 'small', artifacts: [{ pointer: 'depot://x' }] })
@@ -294,7 +294,7 @@ describeGates('archive_task_result', (open) => {
     expect(await gate.fetchTaskResult(agent(), { task_id })).toMatchObject({ content: 'small' })
   })
 
-  it('is for the owner and admins, and for tasks that have ended', async () => {
+  it('only the owner and admins can archive, and only ended tasks', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const { task_id } = offer
     for (const other of [agent('eve'), worker()]) {
@@ -309,10 +309,10 @@ describeGates('archive_task_result', (open) => {
   })
 })
 
-describeGates('an upload', (open) => {
+describeGates('uploads of results', (open) => {
   const DAY = 24 * 3600 * 1000
 
-  it('is for the worker that holds the task', async () => {
+  it('only the worker that holds the lease can upload', async () => {
     const { gate } = await open({ results })
     const offer = await hold(gate)
     const content = Buffer.from('x')
@@ -340,7 +340,7 @@ describeGates('an upload', (open) => {
     })
   })
 
-  it('goes to the channel that the worker asks for, or that of the type', async () => {
+  it('an upload uses the channel of the request or of the task type', async () => {
     const { gate } = await open({ results })
     await gate.registerTaskType(admin(), { type: 'report', result_channel: 'file' })
     const offer = await hold(gate, { type: 'report' })
@@ -349,7 +349,7 @@ describeGates('an upload', (open) => {
     expect(await put({ channel: 'blob' })).toMatchObject({ channel: 'blob' })
   })
 
-  it('over the allowed size is refused as soon as the limit is reached', async () => {
+  it('an upload over the allowed size is refused as soon as the limit is reached', async () => {
     const { gate } = await open({ results, settings: { result_max_bytes: 10 } })
     const offer = await hold(gate)
     let sent = 0
@@ -367,7 +367,7 @@ describeGates('an upload', (open) => {
     expect(folder.files()).toEqual([])
   })
 
-  it('that no task names is removed a day later; what a task names stays', async () => {
+  it('an upload that no task references is removed after a day', async () => {
     const { gate } = await open({ results })
     const [used, lost, working] = [await hold(gate), await hold(gate, { max_attempts: 1 }), await hold(gate)]
     const put = (offer: OfferView, text: string) =>
@@ -388,7 +388,7 @@ describeGates('an upload', (open) => {
     expect(blobs()).toHaveLength(1)
   })
 
-  it('needs a channel', async () => {
+  it('an upload requires a channel', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     expect(await refusal(gate.uploadResult(worker(), held(offer), Buffer.from('x')))).toMatchObject({

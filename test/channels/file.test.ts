@@ -39,8 +39,8 @@ const pathOf = (pointer: string) => pointer.slice('file:'.length)
 
 const NOT_FOUND = { code: 'RESULT_NOT_FOUND' }
 
-describe('a result in a file', () => {
-  it('is where its pointer says, in the folder of its task, with an ending that programs know', async () => {
+describe('results in files', () => {
+  it('the pointer is a path in the folder of the task, with a known file extension', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     expect(dirname(pathOf(pointer))).toBe(join(folder.path, TASK))
     expect(pointer).toMatch(/\.json$/)
@@ -50,12 +50,12 @@ describe('a result in a file', () => {
     expect((await channel.put(TASK, pieces('x'), { media_type: 'constructor' })).pointer).toMatch(/-\w+$/)
   })
 
-  it('is readable by its owner alone', async () => {
+  it('the file is readable by its owner only', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     expect(statSync(pathOf(pointer)).mode & 0o077).toBe(0)
   })
 
-  it('is not to be seen before it is whole', async () => {
+  it('the file is not visible before it is complete', async () => {
     const seen: string[][] = []
     const watching = async function* () {
       yield Buffer.from('first')
@@ -67,7 +67,7 @@ describe('a result in a file', () => {
     expect(folder.files()).toEqual([pathOf(pointer).slice(folder.path.length + 1)])
   })
 
-  it('goes with its folder when it is acknowledged', async () => {
+  it('ack removes the file and then its empty folder', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     const { pointer: other } = await channel.put(TASK, { a: 1 })
     await channel.ack(pointer, { taskId: TASK })
@@ -76,7 +76,7 @@ describe('a result in a file', () => {
     expect(() => statSync(join(folder.path, TASK))).toThrow()
   })
 
-  it('of a process that died while writing is removed by the next, a day later', async () => {
+  it('partial files of a dead process are removed after a day', async () => {
     const partial = join(folder.path, '.partial')
     mkdirSync(partial)
     for (const name of ['old', 'new']) writeFileSync(join(partial, name), 'half')
@@ -87,23 +87,23 @@ describe('a result in a file', () => {
   })
 })
 
-describe('no pointer leads out of the folder', () => {
+describe('pointers that lead out of the folder', () => {
   it.each([
     ['another folder', () => `file:${outside.path}/secret.txt`],
-    ['dots', () => `file:${folder.path}/../${outside.path.split('/').at(-1)}/secret.txt`],
+    ['a path with dots', () => `file:${folder.path}/../${outside.path.split('/').at(-1)}/secret.txt`],
     [
-      'dots within the task',
+      'a path with dots in the folder of the task',
       () => `file:${folder.path}/${TASK}/../../${outside.path.split('/').at(-1)}/secret.txt`,
     ],
-    ['doubled slashes', () => `file:${folder.path}//${TASK}/x`],
+    ['a path with double slashes', () => `file:${folder.path}//${TASK}/x`],
     ['a relative path', () => 'file:secret.txt'],
-    ['a folder with the same beginning', () => `file:${folder.path}-other/secret.txt`],
+    ['a folder with the same prefix', () => `file:${folder.path}-other/secret.txt`],
     ['the folder itself', () => `file:${folder.path}`],
     ['a folder', () => `file:${folder.path}/${TASK}`],
-    ['a NUL', () => `file:${folder.path}/${TASK}/x\0y`],
+    ['a path with a NUL', () => `file:${folder.path}/${TASK}/x\0y`],
     ['a name that is too long', () => `file:${folder.path}/${TASK}/${'x'.repeat(5000)}`],
     ['a device', () => 'file:/dev/zero'],
-  ])('by %s', async (_, pointer) => {
+  ])('a pointer to %s is not found', async (_, pointer) => {
     await channel.put(TASK, { a: 1 })
     expect(await refusal(read(pointer()))).toMatchObject(NOT_FOUND)
     expect(await refusal(read(pointer(), TASK))).toMatchObject(NOT_FOUND)
@@ -111,7 +111,7 @@ describe('no pointer leads out of the folder', () => {
     expect(outside.files()).toEqual(['secret.txt'])
   })
 
-  it('by a link in the place of the file', async () => {
+  it('a symlink in place of the file is not followed', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     rmSync(pathOf(pointer))
     symlinkSync(join(outside.path, 'secret.txt'), pathOf(pointer))
@@ -120,7 +120,7 @@ describe('no pointer leads out of the folder', () => {
     expect(outside.files()).toEqual(['secret.txt'])
   })
 
-  it('by a link in the place of a folder on the way', async () => {
+  it('a symlink in place of a parent folder is not followed', async () => {
     symlinkSync(outside.path, join(folder.path, OTHER_TASK))
     const pointer = `file:${folder.path}/${OTHER_TASK}/secret.txt`
     expect(await refusal(read(pointer, OTHER_TASK))).toMatchObject(NOT_FOUND)
@@ -131,7 +131,7 @@ describe('no pointer leads out of the folder', () => {
     expect(folder.files()).toEqual([join(OTHER_TASK, 'secret.txt')])
   })
 
-  it('by a folder that becomes a link between get and read', async () => {
+  it('a folder that becomes a symlink between get and read is not followed', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     const name = pathOf(pointer).split('/').at(-1) ?? ''
     linkSync(join(outside.path, 'secret.txt'), join(outside.path, name))
@@ -141,7 +141,7 @@ describe('no pointer leads out of the folder', () => {
     expect(await refusal(collect(readNow()))).toMatchObject(NOT_FOUND)
   })
 
-  it('and a pipe in place of the file does not block', async () => {
+  it('a pipe in place of the file does not block', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     rmSync(pathOf(pointer))
     execFileSync('mkfifo', [pathOf(pointer)])
@@ -149,8 +149,8 @@ describe('no pointer leads out of the folder', () => {
   })
 })
 
-describe('a disk that fails', () => {
-  it('is reported as an outage, with the reason only for the operator', async () => {
+describe('failing disks', () => {
+  it('a failing disk is reported as CHANNEL_UNAVAILABLE, with the cause for the operator only', async () => {
     writeFileSync(join(folder.path, 'file'), '')
     const failing = fileChannel({ folder: join(folder.path, 'file') })
     const fault = await failing.put(TASK, { a: 1 }).catch((error) => error)
@@ -159,7 +159,7 @@ describe('a disk that fails', () => {
     expect(fault.cause).toMatchObject({ code: 'ENOTDIR' })
   })
 
-  it('is used again as soon as it exists', async () => {
+  it('a missing folder is used as soon as it can be created', async () => {
     const path = join(folder.path, 'mount')
     writeFileSync(path, '')
     const failing = fileChannel({ folder: path })

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** An empty folder, and what a channel has put into it. */
+/** An empty folder and its files. */
 export interface Folder {
   readonly path: string
   files(): string[]

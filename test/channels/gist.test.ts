@@ -22,8 +22,8 @@ const open = (options: Partial<GistOptions> = {}) =>
   gistChannel({ apiUrl: api.url, token: GIST_TOKEN, ...options })
 const content = async (pointer: string) => collect((await open().get(pointer, { taskId: TASK })).read())
 
-describe('a result in a gist', () => {
-  it('is one file of a secret gist, which people can read', async () => {
+describe('results in gists', () => {
+  it('a result is one readable file of a secret gist', async () => {
     const { pointer } = await open().put(TASK, { text: 'grüß dich', n: 1 })
     const [[id, gist] = []] = api.gists
     expect(pointer).toBe(`gist:${id}/${TASK}.json`)
@@ -33,7 +33,7 @@ describe('a result in a gist', () => {
     expect(note).toMatch(/\.txt$/)
   })
 
-  it('is public only if that was said', async () => {
+  it('a gist is public only with isPublic', async () => {
     await open({ isPublic: true }).put(TASK, 'x')
     expect([...api.gists.values()]).toMatchObject([{ public: true }])
   })
@@ -42,11 +42,11 @@ describe('a result in a gist', () => {
     ['bytes', randomBytes(1000)],
     ['nothing', Buffer.alloc(0)],
     ['blank text', Buffer.from(' \n\t ')],
-    ['text with line ends of Windows', Buffer.from('a\r\nb\r\n')],
+    ['text with CRLF line ends', Buffer.from('a\r\nb\r\n')],
     ['text with a byte order mark', Buffer.from('\uFEFFabc')],
     ['text with a NUL', Buffer.from('a\0b')],
     ['half a character', Buffer.from([0x61, 0xe2, 0x82])],
-  ])('that is %s comes back as it was', async (_, bytes) => {
+  ])('a result of %s is returned unchanged', async (_, bytes) => {
     const { pointer, size } = await open().put(TASK, bytes, { media_type: 'image/png, "x"' })
     expect(pointer).toMatch(/\.base64$/)
     expect(size).toBe(bytes.length)
@@ -56,7 +56,7 @@ describe('a result in a gist', () => {
   it.each([
     ['text', Buffer.from('é'.repeat(2_000_000))],
     ['bytes', randomBytes(7_000_000)],
-  ])('whose %s come truncated is read from where the rest is', async (_, bytes) => {
+  ])('a truncated result of %s is read from its raw URL', async (_, bytes) => {
     const { pointer, checksum } = await open().put(TASK, bytes)
     expect(hash('sha256', await content(pointer))).toBe(checksum)
     expect(api.requests.at(-1)).toMatch(/^GET \/raw\//)
@@ -65,12 +65,12 @@ describe('a result in a gist', () => {
   it.each([
     ['text', Buffer.alloc(10_000_001, 'a')],
     ['bytes', Buffer.alloc(8_000_000, 0)],
-  ])('is refused before anything is sent if its %s could not be read again', async (_, bytes) => {
+  ])('a result whose %s could not be read back is refused before it is sent', async (_, bytes) => {
     expect(await refusal(open().put(TASK, bytes))).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
     expect(api.requests).toEqual([])
   })
 
-  it('is found only as what it was put as, and no other gist of the account is touched', async () => {
+  it('only the exact pointer is found, and other gists of the account are not touched', async () => {
     const channel = open()
     const { pointer } = await channel.put(OTHER_TASK, 'theirs')
     const [id = ''] = api.gists.keys()
@@ -92,7 +92,7 @@ describe('a result in a gist', () => {
     expect(api.requests.filter((line) => line.startsWith('DELETE'))).toEqual([])
   })
 
-  it('that is no data URL any more is damaged', async () => {
+  it('a modified gist is reported as RESULT_CORRUPT', async () => {
     const { pointer } = await open().put(TASK, Buffer.from([255]))
     const [[id = '', gist] = []] = api.gists
     if (gist !== undefined) {
@@ -102,8 +102,8 @@ describe('a result in a gist', () => {
   })
 })
 
-describe('a gist API', () => {
-  /** Fails so often, then works. */
+describe('failures of the gist API', () => {
+  /** Fails n times, then succeeds. */
   const failing = (times: number, status: number, headers: Record<string, string> = {}) => {
     let left = times
     api.fault = () => (left-- > 0 ? { status, headers } : undefined)
@@ -113,8 +113,8 @@ describe('a gist API', () => {
     ['502', 502, {}],
     ['429 with Retry-After', 429, { 'retry-after': '0' }],
     ['403 with Retry-After', 403, { 'retry-after': '0' }],
-    ['403 at the end of its rate limit', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }],
-  ])('that is busy is asked again: %s', async (_, status, headers) => {
+    ['403 with an exhausted rate limit', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }],
+  ])('a request is retried after %s', async (_, status, headers) => {
     failing(2, status, headers)
     const { pointer } = await open().put(TASK, 'x')
     expect(api.requests).toHaveLength(3)
@@ -129,8 +129,8 @@ describe('a gist API', () => {
     ['asks for a long pause', 429, { 'retry-after': '3600' }, 1],
     ['stays busy', 503, { 'retry-after': '0' }, 3],
     ['refuses', 403, {}, 1],
-    ['does not like the content', 422, {}, 1],
-  ])('that %s is an outage', async (_, status, headers, requests) => {
+    ['refuses the content', 422, {}, 1],
+  ])('an API that %s is CHANNEL_UNAVAILABLE', async (_, status, headers, requests) => {
     failing(10, status, headers)
     expect(await refusal(open().put(TASK, 'x'))).toMatchObject({ code: 'CHANNEL_UNAVAILABLE' })
     expect(api.requests).toHaveLength(requests)
@@ -138,9 +138,9 @@ describe('a gist API', () => {
 
   it.each([
     ['a wrong token', { token: 'ghp_wrong' }, 'the token is not valid'],
-    ['a token without the right', { token: READING_TOKEN }, 'the token lacks permission to write gists'],
+    ['a token without permission', { token: READING_TOKEN }, 'the token lacks permission to write gists'],
     ['an address without a listener', { apiUrl: 'http://127.0.0.1:1' }, ''],
-  ])('that refuses because of %s gives the reason to the operator only', async (_, options, why) => {
+  ])('the cause is reported to the operator only: %s', async (_, options, why) => {
     const fault = await open(options)
       .put(TASK, 'x')
       .catch((error) => error)
@@ -150,7 +150,7 @@ describe('a gist API', () => {
     expect(String(fault.cause)).not.toContain('ghp_')
   })
 
-  it('whose files are elsewhere does not give them the token, and private places stay closed', async () => {
+  it('the token is not sent to another host, and private addresses are refused', async () => {
     const { pointer } = await open().put(TASK, Buffer.alloc(2_000_000, 'a'))
     api.rawUrl = 'http://127.0.0.1:9'
     const fault = await open()

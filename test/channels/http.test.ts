@@ -51,7 +51,7 @@ afterAll(() => {
   server.close()
 })
 
-/** The guard lets this machine through, for the tests. */
+/** Permits loopback for the tests. */
 const open = (options: HttpOptions = {}) =>
   httpChannel({
     ...options,
@@ -61,8 +61,8 @@ const open = (options: HttpOptions = {}) =>
 const read = async (channel: ReturnType<typeof open>, pointer: string, taskId?: string) =>
   (await collect((await channel.get(pointer, { taskId })).read())).toString()
 
-describe('a result that has a URL', () => {
-  it('is read by the URL, with or without the name of the channel', async () => {
+describe('results at a URL', () => {
+  it('a URL is read with and without the channel name', async () => {
     for (const path of ['/plain', '/gzip']) {
       expect(await read(open(), `http:${base}${path}`)).toBe('0123456789')
       expect(await read(open(), `${base}${path}`, TASK)).toBe('0123456789')
@@ -71,7 +71,7 @@ describe('a result that has a URL', () => {
     }
   })
 
-  it('is not fetched where the guard does not let us', async () => {
+  it('a URL that the egress guard refuses is not fetched', async () => {
     asked.length = 0
     const guarded = httpChannel()
     const pointers = [
@@ -90,30 +90,30 @@ describe('a result that has a URL', () => {
     expect(asked).toEqual(['GET /away -'])
   })
 
-  it('that is gone, broken, truncated or too large has its own error code', async () => {
-    const told = async (path: string, options: HttpOptions = {}) =>
+  it('a result that is gone, broken, truncated or too large has its own error code', async () => {
+    const codeOf = async (path: string, options: HttpOptions = {}) =>
       (await refusal(read(open(options), base + path))).code
-    expect(await told('/gone')).toBe('RESULT_NOT_FOUND')
-    expect(await told('/nothing')).toBe('RESULT_NOT_FOUND')
-    expect(await told('/broken')).toBe('CHANNEL_UNAVAILABLE')
-    expect(await told('/cut')).toBe('CHANNEL_UNAVAILABLE')
-    expect(await told('/endless', { maxBytes: 1_000_000 })).toBe('PAYLOAD_TOO_LARGE')
+    expect(await codeOf('/gone')).toBe('RESULT_NOT_FOUND')
+    expect(await codeOf('/nothing')).toBe('RESULT_NOT_FOUND')
+    expect(await codeOf('/broken')).toBe('CHANNEL_UNAVAILABLE')
+    expect(await codeOf('/cut')).toBe('CHANNEL_UNAVAILABLE')
+    expect(await codeOf('/endless', { maxBytes: 1_000_000 })).toBe('PAYLOAD_TOO_LARGE')
   })
 
-  it('is read only below the address of the operator, if he wants it so', async () => {
+  it('with anywhere false, only results below putUrl are read', async () => {
     const channel = open({ putUrl: `${base}/results`, anywhere: false })
     expect(await refusal(read(channel, `${base}/plain`))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
   })
 
-  it('is nothing to put without such an address', async () => {
+  it('put requires putUrl', async () => {
     expect(await refusal(open().put(TASK, { a: 1 }))).toMatchObject({ code: 'CHANNEL_NOT_CONFIGURED' })
     expect(open().capabilities().max_size_bytes).toBe(0)
     await open().ack(`${base}/plain`)
   })
 })
 
-describe('a key for the address of the operator', () => {
-  it('is sent there and nowhere else', async () => {
+describe('credentials for putUrl', () => {
+  it('credentials are sent to putUrl only', async () => {
     const channel = open({ putUrl: `${base}/results/`, headers: { authorization: 'Bearer secret' } })
     asked.length = 0
     await refusal(read(channel, `${base}/results/${TASK}/${NAME}`, TASK))
@@ -136,7 +136,7 @@ describe('a key for the address of the operator', () => {
     `/results/${TASK}/x`,
     `/results/${TASK}/`,
     `/results/${NAME}`,
-  ])('leaves the place of a task by no spelling: %s', async (path) => {
+  ])('a path outside of the folder of the task is refused: %s', async (path) => {
     const channel = open({ putUrl: `${base}/results/`, headers: { authorization: 'Bearer secret' } })
     asked.length = 0
     expect(await refusal(read(channel, `http:${base}${path}`, TASK))).toMatchObject({
@@ -149,8 +149,8 @@ describe('a key for the address of the operator', () => {
   })
 })
 
-describe('the registry', () => {
-  it('knows the channels that are configured, and https as http', () => {
+describe('channel registry', () => {
+  it('the registry has the configured channels, and https is http', () => {
     const channels = openChannels({ blob: { folder: '/nowhere' }, http: {} })
     expect(channels.names).toEqual(['inline', 'blob', 'http'])
     expect(channels.find('https')?.name).toBe('http')
@@ -158,7 +158,7 @@ describe('the registry', () => {
     expect(channels.find('constructor')).toBeUndefined()
   })
 
-  it('takes channels that are made elsewhere', async () => {
+  it('custom channels are accepted', async () => {
     const mine = { ...httpChannel(), name: 'gist' }
     const store = resultStore(openChannels({ others: [mine] }), null)
     expect(store.has('gist')).toBe(true)
@@ -169,7 +169,7 @@ describe('the registry', () => {
     })
   })
 
-  it('never puts more into a channel than it takes', async () => {
+  it('a payload over the limit of its channel is refused', async () => {
     const store = resultStore(openChannels({}), 'inline')
     const task = { task_id: TASK, type: 't', principal_ai: 'a', owner: 'agent:a', summary: null }
     const put = (size: number) =>

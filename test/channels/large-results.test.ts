@@ -46,7 +46,7 @@ const ARTIFACT = {
   size: Buffer.byteLength(canonical(LARGE)),
 }
 
-/** The anomalies that the owner gets about missing results. */
+/** The anomalies about displaced results that the owner gets. */
 async function displacements(gate: Gate, offer: { readonly task_id: string }) {
   const receipts = await receiptsOf(gate, offer)
   return receipts.flatMap(({ body }) => {
@@ -55,8 +55,8 @@ async function displacements(gate: Gate, offer: { readonly task_id: string }) {
   })
 }
 
-describeGates('a result that is too large for its task', (open) => {
-  it('goes to a channel; the task and the receipts say where it is and how to get it', async () => {
+describeGates('results that are too large for their task', (open) => {
+  it('a large result goes to a channel, and the task and its receipts say where it is and how to get it', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     const offer = await hold(gate)
     const answer = await finish(gate, offer, { result: LARGE, artifacts: undefined })
@@ -90,7 +90,7 @@ describeGates('a result that is too large for its task', (open) => {
     })
   })
 
-  it('adds its pointer to what the worker says', async () => {
+  it('the pointer is added to the artifacts of the worker', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     const offer = await hold(gate)
     await finish(gate, offer, { result: LARGE })
@@ -100,7 +100,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect((await look(gate, other)).result?.artifacts).toEqual([...ARTIFACTS, ARTIFACT])
   })
 
-  it('sent again is answered as the first time, and stored once', async () => {
+  it('a repeated completion returns the first response and stores the result once', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     for (const evidence of [
       { artifacts: ARTIFACTS },
@@ -123,7 +123,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(blobs()).toHaveLength(1)
   })
 
-  it('sent several times concurrently is one completion, whatever its pointers are', async () => {
+  it('concurrent completions count as one, whatever their pointers are', async () => {
     const { gate, errors } = await open({ results: numbered(results), settings: SETTINGS })
     const offer = await hold(gate)
     const answers = await Promise.all(Array.from({ length: 5 }, () => finish(gate, offer, { result: LARGE })))
@@ -133,7 +133,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(errors).toEqual([])
   })
 
-  it('of complete_many has its own outcome', async () => {
+  it('each item of complete_many has its own outcome', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     const offers = [await hold(gate), await hold(gate)]
     const items = offers.map((offer, n) => ({ ...held(offer), result: n === 0 ? LARGE : 'small' }))
@@ -147,11 +147,11 @@ describeGates('a result that is too large for its task', (open) => {
     ])
   })
 
-  it('under an expired lease is refused, and nothing of it stays stored', async () => {
+  it('a completion under an expired lease is refused, and its result is removed', async () => {
     const { gate, clock } = await open({ results, settings: SETTINGS })
     const offer = await hold(gate)
     clock.advance(120)
-    // The lease has lapsed, but no sweep has noticed: only the commit can tell.
+    // The lease has expired, but no sweep has run, so only the commit can detect it.
     expect(await refusal(finish(gate, offer, { result: LARGE }))).toMatchObject({
       code: 'LEASE_INVALID_OR_EXPIRED',
     })
@@ -165,7 +165,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(await refusal(finish(gate, missing, { result: LARGE }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
   })
 
-  it('of an earlier lease that is refused leaves the same one of the present lease alone', async () => {
+  it('a refused completion of an earlier lease does not remove the same result of the current lease', async () => {
     const order: string[] = []
     let release = () => {}
     const released = new Promise<void>((resolve) => {
@@ -198,7 +198,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(await gate.fetchTaskResult(agent(), { task_id: second.task_id })).toMatchObject({ content: LARGE })
   })
 
-  it('is refused as ever without a channel', async () => {
+  it('a large result is refused without a channel', async () => {
     for (const more of [{}, { results: resultStore(openChannels({}), null) }]) {
       const { gate } = await open({ settings: { max_payload_bytes: 10 * KB }, ...more })
       const offer = await hold(gate)
@@ -210,7 +210,7 @@ describeGates('a result that is too large for its task', (open) => {
     }
   })
 
-  it('is refused over the size that the operator allows, and the lease stays', async () => {
+  it('a result over result_max_bytes is refused, and the lease remains', async () => {
     const { gate } = await open({ results, settings: { ...SETTINGS, result_max_bytes: 15 * KB } })
     const offer = await hold(gate)
     expect(await refusal(finish(gate, offer, { result: LARGE }))).toMatchObject({
@@ -221,7 +221,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(folder.files()).toEqual([])
   })
 
-  it('never stays with its task over the largest payload, whatever the other limit says', async () => {
+  it('a result over max_payload_bytes is never stored inline', async () => {
     const settings = { max_payload_bytes: 10 * KB, result_inline_max_bytes: 100 * KB }
     const { gate } = await open({ results, settings })
     const offer = await hold(gate)
@@ -229,7 +229,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect((await look(gate, offer)).result?.result).toEqual(ARTIFACT)
   })
 
-  it('waits with the worker while the channel is away and the task has no room for it', async () => {
+  it('complete is retryable while the channel is unavailable and the result does not fit inline', async () => {
     writeFileSync(join(folder.path, 'blobs'), '')
     const settings = { ...SETTINGS, max_payload_bytes: 10 * KB }
     const { gate, errors } = await open({ results, settings })
@@ -239,11 +239,11 @@ describeGates('a result that is too large for its task', (open) => {
       retryable: true,
     })
     expect(await statusOf(gate, offer)).toBe('leased')
-    // The operator hears what the caller does not, of each attempt.
+    // Each attempt is reported to the operator.
     expect(errors).toMatchObject([{ code: 'ENOTDIR' }, { code: 'ENOTDIR' }, { code: 'ENOTDIR' }])
   })
 
-  it('stays with its task while the channel is away, if the task has room for it', async () => {
+  it('the result is stored inline while the channel is unavailable, if it fits', async () => {
     writeFileSync(join(folder.path, 'blobs'), '')
     const { gate } = await open({ results, settings: { ...SETTINGS, locatability: 'strict' } })
     const offer = await hold(gate)
@@ -264,7 +264,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect((await look(gate, evident)).result?.artifacts).toEqual(ARTIFACTS)
   })
 
-  it('is kept when the outcome of the commit is unknown', async () => {
+  it('the stored result is kept when the outcome of the commit is unknown', async () => {
     const { gate } = await open({
       results,
       settings: SETTINGS,
@@ -288,8 +288,8 @@ describeGates('a result that is too large for its task', (open) => {
   })
 })
 
-describeGates('a result whose server died before the task had it', (open) => {
-  it('is removed a day later, if the task has ended with another', async () => {
+describeGates('results of a server that died before the commit', (open) => {
+  it('such a result is removed after a day if the task has ended with another result', async () => {
     let dies = false
     const { gate, clock } = await open({
       results,
@@ -315,9 +315,9 @@ describeGates('a result whose server died before the task had it', (open) => {
 })
 
 describeGates(
-  'a result that stayed with its task',
+  'inline results',
   (open) => {
-    it('is known again by a server with another limit', async () => {
+    it('a server with another inline limit recognizes an inline result', async () => {
       const { gate, another } = await open()
       const offer = await hold(gate)
       const first = await finish(gate, offer, { result: LARGE })
@@ -332,8 +332,8 @@ describeGates(
   ['postgres'],
 )
 
-describeGates('a type with its own channel', (open) => {
-  it('has every result there, however small, and other types do not', async () => {
+describeGates('task types with a result channel', (open) => {
+  it('every result of the type goes to its channel, whatever its size', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     await gate.registerTaskType(admin(), { type: 'report', result_channel: 'file' })
     const offer = await hold(gate, { type: 'report' })
@@ -350,7 +350,7 @@ describeGates('a type with its own channel', (open) => {
     expect((await look(gate, other)).result?.result).toEqual({ rows: 3 })
   })
 
-  it('leaves alone what the worker has put away itself', async () => {
+  it('a result that the worker has stored itself is not moved', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     await gate.registerTaskType(admin(), { type: 'report', result_channel: 'file' })
     const offer = await hold(gate, { type: 'report' })
@@ -364,7 +364,7 @@ describeGates('a type with its own channel', (open) => {
     expect(folder.files().filter((name) => name.startsWith('files/'))).toEqual([])
   })
 
-  it('that is inline, or not configured, leaves small results with their task', async () => {
+  it('with an inline or missing channel, small results stay inline', async () => {
     const { gate, errors } = await open({ results, settings: SETTINGS })
     for (const [type, result_channel] of [
       ['a', 'inline'],
@@ -382,7 +382,7 @@ describeGates('a type with its own channel', (open) => {
   })
 })
 
-/** The store with another pointer for every put, as mail has it. */
+/** A store that returns a different pointer for every put, as email does. */
 function numbered(store: ResultStore): ResultStore {
   const real = new Map<string, string>()
   return {

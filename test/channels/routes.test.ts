@@ -54,7 +54,7 @@ async function complete(served: Served, held: Held, artifact: unknown) {
   expect(status).toBe(200)
 }
 
-/** A result of that many bytes, uploaded and named. */
+/** Uploads a result of that many bytes and completes the task with it. */
 async function stored(served: Served, size: number, type = 'application/x-thing') {
   const held = await heldTask(served)
   const bytes = randomBytes(size)
@@ -68,7 +68,7 @@ async function stored(served: Served, size: number, type = 'application/x-thing'
 describeGates(
   'results over HTTP',
   (open) => {
-    it('go up and come down as plain bytes, far over the size of a body', async () => {
+    it('results are uploaded and downloaded as plain bytes, beyond the body limit', async () => {
       const served = await start(open, { maxBodyBytes: 1024 })
       const { bytes, artifact, task_id, checksum } = await stored(served, 3 * MIB)
       expect(artifact).toEqual({
@@ -96,7 +96,7 @@ describeGates(
       })
     })
 
-    it('that the task itself carries come down as JSON', async () => {
+    it('an inline result is downloaded as JSON', async () => {
       const served = await start(open)
       const held = await heldTask(served)
       await served.post(`/v1/tasks/${held.task_id}/complete`, { ...held, result: { a: 1 } })
@@ -105,7 +105,7 @@ describeGates(
       expect(await answer.text()).toBe('{"a":1}')
     })
 
-    it('are described without being sent, and sent in part', async () => {
+    it('HEAD describes a result, and ranges return parts of it', async () => {
       const served = await start(open)
       const { bytes, task_id } = await stored(served, 1000)
       const head = await get(served, task_id, {}, 'HEAD')
@@ -126,7 +126,7 @@ describeGates(
       expect([beyond.status, await beyond.json()]).toMatchObject([400, { details: { path: 'range' } }])
     })
 
-    it('that are damaged break off before their end, or are refused if they are short', async () => {
+    it('a damaged download breaks off before its end, and a short one is refused', async () => {
       const served = await start(open)
       const { task_id } = await stored(served, 3 * MIB)
       const path = join(folder.path, blobs()[0] ?? '')
@@ -143,7 +143,7 @@ describeGates(
       expect([refused.status, await refused.json()]).toMatchObject([502, { code: 'RESULT_CORRUPT' }])
     })
 
-    it('of a type that no header can have come down as bytes', async () => {
+    it('a media type that is not a valid header is served as bytes', async () => {
       const served = await start(open)
       const held = await heldTask(served)
       const artifact = { ...Object(await (await put(served, held, 'x')).json()), media_type: 'a\r\nb: c' }
@@ -151,7 +151,7 @@ describeGates(
       expect((await get(served, held.task_id)).headers.get('content-type')).toBe('application/octet-stream')
     })
 
-    it('are refused for what is wrong with the request', async () => {
+    it('invalid requests are refused with their error code', async () => {
       const served = await start(open)
       const held = await heldTask(served)
       const { task_id } = await stored(served, 10)
@@ -177,7 +177,7 @@ describeGates(
       expect(compressed.status).toBe(415)
     })
 
-    it('need the key', async () => {
+    it('upload and download require the key', async () => {
       const served = await start(open, { auth: { api_key: KEY, allow_insecure_dev: false } })
       for (const method of ['GET', 'PUT']) {
         const answer = await fetch(`${served.url}/v1/tasks/x/result`, { method })
@@ -185,7 +185,7 @@ describeGates(
       }
     })
 
-    it('that are too large are refused while they are still being sent', async () => {
+    it('an upload that is too large is refused while it is being sent', async () => {
       const served = await start(open, { settings: { result_max_bytes: MIB } })
       const held = await heldTask(served)
       const { task_id, ...lease } = held
@@ -196,7 +196,7 @@ describeGates(
       })
       sent.on('error', () => {})
       const answered = once(sent, 'response')
-      // More than the socket buffers hold, so that the client has to read it.
+      // More than the socket buffers hold, so that the response arrives before the upload is complete.
       for (let i = 0; i < 30; i++) sent.write(Buffer.alloc(MIB))
       const answer = await readAnswer((await soon(answered))[0])
       expect(answer).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
@@ -207,7 +207,7 @@ describeGates(
       expect((await put(served, held, Buffer.alloc(MIB))).status).toBe(200)
     })
 
-    it('whose sender is gone half-way leave nothing behind', async () => {
+    it('an upload whose client disconnects leaves nothing behind', async () => {
       const served = await start(open)
       const { task_id, ...lease } = await heldTask(served)
       const socket = connect(served.port, '127.0.0.1')
@@ -220,16 +220,19 @@ describeGates(
       await expect.poll(() => folder.files()).toEqual([])
     })
 
-    it.skipIf(process.platform !== 'linux')('whose reader is gone half-way leave no file open', async () => {
-      const served = await start(open)
-      const { task_id } = await stored(served, 40 * MIB)
-      const leaving = new AbortController()
-      const answer = await fetch(`${served.url}/v1/tasks/${task_id}/result`, { signal: leaving.signal })
-      await answer.body?.getReader().read()
-      expect(openBlobs()).toBe(1)
-      leaving.abort()
-      await expect.poll(openBlobs).toBe(0)
-    })
+    it.skipIf(process.platform !== 'linux')(
+      'a download whose client disconnects leaves no file open',
+      async () => {
+        const served = await start(open)
+        const { task_id } = await stored(served, 40 * MIB)
+        const leaving = new AbortController()
+        const answer = await fetch(`${served.url}/v1/tasks/${task_id}/result`, { signal: leaving.signal })
+        await answer.body?.getReader().read()
+        expect(openBlobs()).toBe(1)
+        leaving.abort()
+        await expect.poll(openBlobs).toBe(0)
+      },
+    )
   },
   ['sqlite'],
 )

@@ -35,8 +35,8 @@ async function* random(count: number, sizeOfEach: number): AsyncGenerator<Uint8A
   for (let n = 0; n < count; n++) yield randomBytes(sizeOfEach)
 }
 
-describe('a small result', () => {
-  it('goes up in one request, below the prefix and the task, with its type', async () => {
+describe('small S3 results', () => {
+  it('a small result is one request, with prefix, task and media type', async () => {
     const { pointer } = await open({ prefix: 'gate/' }).put(TASK, { a: 1 })
     expect(pointer).toMatch(new RegExp(`^s3:results/gate/${TASK}/[0-9a-f-]{36}$`))
     expect(s3.requests).toHaveLength(1)
@@ -48,7 +48,7 @@ describe('a small result', () => {
     })
   })
 
-  it('of another bucket or from outside the prefix is not found', async () => {
+  it('an object of another bucket or outside of the prefix is not found', async () => {
     const channel = open({ prefix: 'gate/' })
     const { pointer } = await channel.put(TASK, { a: 1 })
     const { pointer: bare } = await open().put(TASK, { a: 1 })
@@ -61,8 +61,8 @@ describe('a small result', () => {
   })
 })
 
-describe('a large result', () => {
-  it('goes up in parts and comes back whole, or a part of it', async () => {
+describe('large S3 results', () => {
+  it('a large result is uploaded in parts and read completely or in ranges', async () => {
     const channel = open()
     const { pointer, size, checksum } = await channel.put(TASK, random(20, MIB))
     expect(size).toBe(20 * MIB)
@@ -75,7 +75,7 @@ describe('a large result', () => {
     expect(part).toEqual(whole.subarray(8 * MIB - 2, 8 * MIB + 2))
   })
 
-  it('that fails half-way leaves no parts behind', async () => {
+  it('a failed upload leaves no parts behind', async () => {
     const failing = async function* () {
       yield* random(17, MIB)
       throw new Error('the source broke')
@@ -85,7 +85,7 @@ describe('a large result', () => {
     await expect.poll(() => s3.bucket.uploads.size).toBe(0)
   })
 
-  it('survives a part that fails once', async () => {
+  it('a part that fails once is retried', async () => {
     let failures = 0
     s3.fault = (line) =>
       line.includes('partNumber=2') && failures++ === 0 ? new S3Error(500, 'InternalError') : undefined
@@ -95,21 +95,21 @@ describe('a large result', () => {
     expect(hash('sha256', await collect((await channel.get(pointer)).read()))).toBe(checksum)
   })
 
-  it('that the server never takes is an outage, and no parts stay', async () => {
+  it('a part that always fails is CHANNEL_UNAVAILABLE and leaves no parts behind', async () => {
     s3.fault = (line) => (line.includes('partNumber=2') ? new S3Error(403, 'AccessDenied') : undefined)
     expect(await refusal(open().put(TASK, random(18, MIB)))).toMatchObject({ code: 'CHANNEL_UNAVAILABLE' })
     await expect.poll(() => s3.bucket.uploads.size).toBe(0)
   })
 })
 
-describe('a server that does not want us', () => {
+describe('S3 servers that refuse the channel', () => {
   it.each([
     ['a wrong secret', { credentials: { ...S3_KEYS, secretAccessKey: 'wrong' } }],
     ['an unknown key', { credentials: { ...S3_KEYS, accessKeyId: 'nobody' } }],
     ['another region', { region: 'us-east-1' }],
-    ['a bucket that is not there', { bucket: 'absent' }],
+    ['a missing bucket', { bucket: 'absent' }],
     ['an address without a listener', { endpoint: 'http://127.0.0.1:1' }],
-  ])('because of %s is reported as an outage, with the reason for the operator', async (_, options) => {
+  ])('%s is reported as an outage, with the cause for the operator', async (_, options) => {
     const channel = open(options)
     const fault = await channel.put(TASK, { a: 1 }).catch((error) => error)
     expect(fault).toMatchObject({ code: 'CHANNEL_UNAVAILABLE', cause: expect.any(Error) })
@@ -117,7 +117,7 @@ describe('a server that does not want us', () => {
   })
 })
 
-describe('the S3 of the tests', () => {
+describe('the S3 server of the tests', () => {
   const client = (more: object = {}) =>
     new S3Client({
       endpoint: s3.endpoint,
@@ -129,7 +129,7 @@ describe('the S3 of the tests', () => {
     })
   const Bucket = 'results'
 
-  it('takes what the client sends by default: a signed head, an unsigned body, a checksum after it', async () => {
+  it('the server accepts the default form: signed headers, unsigned body, trailing checksum', async () => {
     const bytes = randomBytes(300_000)
     const body = new PutObjectCommand({ Bucket, Key: 'k', Body: bytes, ChecksumAlgorithm: 'CRC32' })
     await client().send(body)
@@ -148,7 +148,7 @@ describe('the S3 of the tests', () => {
     }
   })
 
-  it('notices a body that was changed on the way, and a head', async () => {
+  it('the server detects a changed body and changed headers', async () => {
     const spoil = (change: (request: { body?: unknown; headers: Record<string, string> }) => void) => {
       const spoiled = client({ requestChecksumCalculation: 'WHEN_REQUIRED' })
       spoiled.middlewareStack.add(
@@ -173,7 +173,7 @@ describe('the S3 of the tests', () => {
     await expect(head).rejects.toThrow(/not signed/)
   })
 
-  it('wants parts of 5 MiB, except the last, and those that were sent', async () => {
+  it('the server requires parts of 5 MiB, except the last, and the parts that were sent', async () => {
     const id = s3.bucket.begin('parts', 'text/plain')
     const send = (PartNumber: number, Body: Buffer) =>
       client().send(new UploadPartCommand({ Bucket, Key: 'parts', UploadId: id, PartNumber, Body }))

@@ -3,7 +3,7 @@ import { openChannels, resultStore } from '../../src/channels/registry.ts'
 import type { ResultStore } from '../../src/features/results/result-store.ts'
 import { emptyFolder, type Folder } from './folder.ts'
 
-/** Channels blob and file in an empty folder, as a gate uses them. */
+/** A result store with the channels blob and file in an empty folder. */
 export function resultsOnDisk(): { results: ResultStore; folder: Folder; blobs(): string[] } {
   const folder = emptyFolder()
   const channels = openChannels({

@@ -35,7 +35,7 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-/** Has a worker do one task, and returns what the agent fetches. */
+/** Runs one task with a worker and returns the task and the fetched result. */
 async function done(
   { gate, url }: Served,
   definition: Parameters<typeof task>[1],
@@ -60,12 +60,12 @@ async function done(
 }
 
 describeGates(
-  'a worker',
+  'large results of a worker',
   (open) => {
     const start = () => servers(open)({ results, realTime: true, maxBodyBytes: 3 * MIB })
     const large = 'é'.repeat(MIB)
 
-    it('uploads what is too large for a request, if that is its place for results', async () => {
+    it('gateResults uploads a result that is too large for a request', async () => {
       const served = await start()
       const { ended, fetched } = await done(served, { run: () => [large, large] }, (workerId) =>
         gateResults({ url: served.url, workerId }),
@@ -75,13 +75,13 @@ describeGates(
       expect(fetched.checksum).toBe(hash('sha256', JSON.stringify([large, large])))
     })
 
-    it('needs no place for what is too large for its task and not for a request', async () => {
+    it('a result that fits into a request needs no result store', async () => {
       const served = await start()
       const { fetched } = await done(served, { run: () => large }, () => undefined)
       expect(fetched).toMatchObject({ channel: 'blob', size: 2 * MIB + 2 })
     })
 
-    it('streams bytes that are no JSON at all, under a channel', async () => {
+    it('bytes are streamed to the channel of the task', async () => {
       const served = await start()
       const { fetched } = await done(served, { channel: 'file', run: () => pieces('ab', 'c') }, (workerId) =>
         gateResults({ url: `${served.url}/`, workerId }),
@@ -89,7 +89,7 @@ describeGates(
       expect(fetched).toMatchObject({ channel: 'file', content: Buffer.from('abc').toString('base64') })
     })
 
-    it('shares a folder with the server', async () => {
+    it('fileResults shares a folder with the server', async () => {
       const served = await start()
       const { fetched } = await done(served, { channel: 'file', run: () => ({ a: 1 }) }, () =>
         fileResults({ folder: join(folder.path, 'files') }),
@@ -97,7 +97,7 @@ describeGates(
       expect(fetched).toMatchObject({ channel: 'file', content: { a: 1 }, checksum_valid: true })
     })
 
-    it('gets the reason why its result is refused', async () => {
+    it('a refused upload throws the reason', async () => {
       const served = await start()
       const { task_id } = await ask(served.gate)
       const put = gateResults({ url: served.url, workerId: 'w1' }).put(task_id, 1)
@@ -108,8 +108,8 @@ describeGates(
   ['sqlite'],
 )
 
-describe('results of a worker', () => {
-  it('go to the channel that the task names, or to the first', async () => {
+describe('result stores of the SDK', () => {
+  it('a result goes to the channel that the task names, or to the first', async () => {
     const own = emptyFolder()
     const both = channelResults(
       fileChannel({ folder: join(own.path, 'f') }),
@@ -121,7 +121,7 @@ describe('results of a worker', () => {
     own.remove()
   })
 
-  it('are JSON as a request would carry it, unless they are bytes', async () => {
+  it('values are stored as JSON, and bytes unchanged', async () => {
     const put = async (value: unknown) => {
       const { pointer, media_type } = await inlineResults().put(TASK, value)
       return [Buffer.from(pointer.slice('inline:'.length), 'base64').toString(), media_type]
@@ -135,13 +135,13 @@ describe('results of a worker', () => {
     expect(await put(new Response('web').body)).toEqual(['web', 'application/octet-stream'])
   })
 
-  it('can be kept by every channel', async () => {
+  it('every channel has a result store', async () => {
     const s3 = await startS3()
-    const kept = createServer((request, response) => {
+    const putServer = createServer((request, response) => {
       request.resume().on('end', () => response.writeHead(201).end())
     })
-    await new Promise<void>((resolve) => kept.listen(0, '127.0.0.1', resolve))
-    const { port } = kept.address() as AddressInfo
+    await new Promise<void>((resolve) => putServer.listen(0, '127.0.0.1', resolve))
+    const { port } = putServer.address() as AddressInfo
     const own = emptyFolder()
     const { endpoint } = s3
     const stores = {
@@ -159,11 +159,11 @@ describe('results of a worker', () => {
       expect(await store.put(TASK, { a: 1 })).toMatchObject({ channel, size: 7 })
     }
     own.remove()
-    kept.close()
+    putServer.close()
     await s3.close()
   })
 
-  it('are sent again after a failure that may pass, and streams are not', async () => {
+  it('an upload is retried after a temporary failure, except for streams', async () => {
     let calls = 0
     const flaky = async () => {
       calls++
@@ -180,7 +180,7 @@ describe('results of a worker', () => {
   })
 })
 
-describe('content that is checked', () => {
+describe('verified content', () => {
   const expected = (text: string) => ({
     checksum: createHash('sha256').update(text).digest('hex'),
     size: text.length,
@@ -195,13 +195,13 @@ describe('content that is checked', () => {
     return chunks
   }
 
-  it('is handed out whole if it is what was written', async () => {
+  it('valid content is passed on completely', async () => {
     expect(await read(verified(pieces('ab', 'cd'), expected('abcd')))).toEqual(['ab', 'cd'])
     expect(await read(verified(pieces(), expected('')))).toEqual([])
     expect(await read(verified(pieces('ab'), {}))).toEqual(['ab'])
   })
 
-  it('keeps its last part back if it is not', async () => {
+  it('the last chunk of invalid content is withheld', async () => {
     expect(await read(verified(pieces('ab', 'cx'), expected('abcd')))).toEqual(['ab', 'RESULT_CORRUPT'])
     expect(await read(verified(pieces('ab', 'cde'), { size: 4 }))).toEqual(['ab', 'RESULT_CORRUPT'])
     expect(await read(verified(pieces(), expected('a')))).toEqual(['RESULT_CORRUPT'])

@@ -16,10 +16,10 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** What a terminal obeys, and what it does not show. */
+/** Characters that control a terminal or are invisible. */
 const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}]/u
 
-/** Who runs the commands, and the server. */
+/** The user who runs the commands and the server. */
 const PERSON = userInfo().username
 const ask = (...args: string[]) => cli(args, { ASYNCGATE_URL: server.url })
 const askJson = async (...args: string[]) => {
@@ -42,7 +42,7 @@ const offersShape = z.object({
 
 let types = 0
 
-/** A task of alice's whose worker asks something; resolves with its id, and its type. */
+/** Creates a task of alice whose worker asks a question; resolves with its id and type. */
 async function asking(question: object, payload: unknown = { to: 'ann', lines: [1, 2] }) {
   types += 1
   const type = `mail-${types}`
@@ -62,7 +62,7 @@ async function take(type: string) {
 const approval = (title: string, more = {}) => ({ kind: 'approval', request: { title, ...more } })
 
 describe('hints of the server', () => {
-  it('name the console page and the approve command of this server', async () => {
+  it('hints name the console page and the approve command of this server', async () => {
     const { stdout, stderr } = await ask('tasks', 'create', 'lonely')
     expect(stdout).toMatch(
       / is queued\nNo worker has served type lonely in the last 2 minutes\. The task waits until one does\.\n$/,
@@ -78,7 +78,7 @@ describe('hints of the server', () => {
 })
 
 describe('approvals', () => {
-  it('lists approvals oldest first and shows what an approver needs', async () => {
+  it('list prints approvals oldest first, and show prints what an approver needs', async () => {
     const { task_id, type } = await asking(
       approval('Send the mail?', { show: { size: 3 }, reason: 'it is large' }),
     )
@@ -136,7 +136,7 @@ describe('approvals', () => {
     expect(await take(type)).toMatchObject({ payload: { to: 'ann' } })
   })
 
-  it('shows everything that the worker will receive, and decides only on that content', async () => {
+  it('show prints everything that the worker will receive, and approve decides only on that content', async () => {
     types += 1
     const type = `mail-${types}`
     const work = {
@@ -200,7 +200,7 @@ describe('approvals', () => {
     expect((await askJson('approvals', 'list', '--state', 'denied')).approvals).toMatchObject([{ task_id }])
   })
 
-  it('records the user who runs the command as the decider', async () => {
+  it('the user who runs the command is recorded as the decider', async () => {
     const { task_id } = await asking(approval('In whose name?'))
     for (const name of ['human:ann', 'agent:bob', 'service:ci']) {
       expect(await ask('approvals', 'approve', task_id, '--as', name)).toMatchObject({
@@ -212,7 +212,7 @@ describe('approvals', () => {
     expect(await ask('approvals', 'approve', task_id, ...own)).toMatchObject({ code: 0 })
   })
 
-  it('refuses an approval by the requester', async () => {
+  it('an approval by the requester is refused', async () => {
     const { task_id } = await asking(approval('Mine?'))
     expect(await ask('approvals', 'approve', task_id, '--as', 'agent:alice')).toMatchObject({
       code: 4,
@@ -220,7 +220,7 @@ describe('approvals', () => {
     })
   })
 
-  it('accepts another payload from the command line or a file, and shows the changes', async () => {
+  it('approve accepts another payload from the command line or a file, and show prints the changes', async () => {
     const { task_id, type } = await asking(approval('Send?'), { to: 'everybody', cc: null })
     const file = join(testFolder(), 'payload.json')
     writeFileSync(file, '{"to":"bob","cc":null}')
@@ -231,7 +231,7 @@ describe('approvals', () => {
     expect(await ask('approvals', 'approve', task_id, '--payload', '1', '--edit')).toMatchObject({ code: 2 })
   })
 
-  it('escapes control and hidden characters of the request', async () => {
+  it('control and hidden characters of the request are escaped', async () => {
     const trick = '\u001b[2Jok\u202e'
     const { task_id } = await asking(approval(`Pay ${trick} now?`), { note: `a\u202eb\u200bc` })
     const { stdout } = await ask('approvals', 'show', task_id)
@@ -254,14 +254,14 @@ describe('approvals approve --edit', () => {
     return startCli(['approvals', 'approve', task_id, '--edit'], home, env).ended
   }
 
-  it('opens the payload in the editor and uses the edited payload', async () => {
+  it('--edit opens the payload in the editor and uses the edited payload', async () => {
     const { task_id, type } = await asking(approval('Send?'))
     const { code, stdout } = await edit(task_id, `text = text.replace('"ann"', '"bob"')`)
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('with your payload') })
     expect(await take(type)).toMatchObject({ payload: { to: 'bob', lines: [1, 2] } })
   })
 
-  it('decides nothing if the payload is unchanged or the editor fails', async () => {
+  it('--edit decides nothing if the payload is unchanged or the editor fails', async () => {
     const { task_id } = await asking(approval('Send?'))
     expect(await edit(task_id, '')).toMatchObject({
       code: 2,
@@ -274,7 +274,7 @@ describe('approvals approve --edit', () => {
     expect((await askJson('approvals', 'show', task_id)).state).toBe('open')
   })
 
-  it('keeps an edited payload that is not JSON, and prints its path', async () => {
+  it('--edit keeps an edited payload that is not JSON, and prints its path', async () => {
     const { task_id } = await asking(approval('Send?'))
     const { code, stderr } = await edit(task_id, `text = '{"to": oops}'`)
     expect(code).toBe(2)
@@ -286,7 +286,7 @@ describe('approvals approve --edit', () => {
 })
 
 describe('tasks answer', () => {
-  it('shows the question and sends the answer', async () => {
+  it('answer prints the question and sends the answer', async () => {
     const schema = { type: 'object', properties: { size: { type: 'integer' } }, required: ['size'] }
     const { task_id, type } = await asking({ kind: 'input', request: { message: 'How large?', schema } })
     expect((await ask('tasks', 'answer', task_id)).stdout).toMatch(
@@ -307,7 +307,7 @@ describe('tasks answer', () => {
     })
   })
 
-  it('refers to approvals if the question is an approval', async () => {
+  it('answer refers to approvals if the question is an approval', async () => {
     const { task_id } = await asking(approval('Go on?'))
     expect((await ask('tasks', 'answer', task_id, '1')).stderr).toContain('asyncgate approvals approve')
   })

@@ -88,7 +88,7 @@ describe('asyncgate tasks', () => {
     expect((await ask('tasks', 'list', '--type', 'none')).stdout).toBe('There are no such tasks.\n')
   })
 
-  it('counts counts the matching tasks by status', async () => {
+  it('tasks counts prints the number of matching tasks by status', async () => {
     for (const session of ['c1', 'c1', 'c2']) await create('counted', '--session', session)
     const counts = await askJson('tasks', 'counts', '--type', 'counted')
     expect(counts).toMatchObject({ queued: 3, running: 0, succeeded: 0, more: false })
@@ -205,7 +205,7 @@ describe('asyncgate tasks', () => {
 })
 
 describe('asyncgate tasks cancel', () => {
-  it('cancels by session, agent, type or label, and prints the number', async () => {
+  it('cancel accepts a session, agent, type or label, and prints the number', async () => {
     const many = { tasks: Array.from({ length: 1000 }, () => ({ type: 'flood', session_id: 'wild' })) }
     for (let i = 0; i < 2; i++) await post('/v1/tasks/batch', { ...many, agent_id: 'runaway' })
     await create('flood', '--session', 'wild', '--as', 'agent:calm', '--label', 'keep=not')
@@ -222,13 +222,13 @@ describe('asyncgate tasks cancel', () => {
     expect(await askJson('tasks', 'cancel', '--all', '--as', 'agent:calm')).toMatchObject({ count: 0 })
   })
 
-  it('requires either a task id or a filter', async () => {
+  it('cancel requires either a task id or a filter', async () => {
     expectRefusal(await ask('tasks', 'cancel'), 2, 'Give a TASK_ID, or a filter')
     expectRefusal(await ask('tasks', 'cancel', NO_SUCH, '--all'), 2, 'not both')
     expectRefusal(await ask('tasks', 'cancel', '--all', '--type', 'x'), 2, 'cannot be combined with a filter')
   })
 
-  it('stops on Ctrl-C and prints the number of canceled tasks', async () => {
+  it('cancel stops on Ctrl-C and prints the number of canceled tasks', async () => {
     const second = new Promise<IncomingMessage>((resolve) => {
       let requests = 0
       const slow = createServer((request, response) => {
@@ -258,7 +258,7 @@ describe('asyncgate tasks cancel', () => {
 })
 
 describe('asyncgate receipts and obligations', () => {
-  it('list receipts and open obligations', async () => {
+  it('the commands list receipts and open obligations', async () => {
     const task_id = await create('owed', '--as', 'agent:bob')
     expect((await ask('receipts', '--task', task_id)).stdout).toMatch(/^\d+ +task\.assigned .* agent:bob /m)
     const { receipts } = await askJson('receipts', '--to', 'agent:bob', '--type', 'task.assigned')
@@ -274,10 +274,10 @@ describe('asyncgate receipts and obligations', () => {
 })
 
 describe('asyncgate tail', () => {
-  it('prints each change as one line of JSON', async () => {
+  it('tail prints each change as one line of JSON', async () => {
     const env = { ASYNCGATE_URL: server.url, ASYNCGATE_API_KEY: KEY }
     const following = startCli(['tail', '--json', '--count', '2', '--session', 'tailed'], home, env)
-    // It may not have connected yet: tasks are created until it has seen enough.
+    // The command may not have connected yet, so tasks are created until it has seen enough changes.
     let over = false
     const ended = following.ended.finally(() => {
       over = true
@@ -292,13 +292,13 @@ describe('asyncgate tail', () => {
     expect(changes).toMatchObject([{ type: 'tailed', status: 'queued' }, { status: 'queued' }])
   })
 
-  it('fails if there is no such task', async () => {
+  it('tail fails if the task does not exist', async () => {
     expectRefusal(await ask('tail', '--task', NO_SUCH), 3, 'TASK_NOT_FOUND')
   })
 })
 
-describe('the exit code', () => {
-  it('is 3 for an object that does not exist', async () => {
+describe('exit codes', () => {
+  it('the exit code is 3 for an object that does not exist', async () => {
     for (const verb of ['show', 'wait', 'cancel', 'retry']) {
       expectRefusal(await ask('tasks', verb, NO_SUCH), 3, 'There is no such task.', 'Check the task_id')
     }
@@ -312,7 +312,7 @@ describe('the exit code', () => {
     })
   })
 
-  it('is 4 for a wrong key or a missing role', async () => {
+  it('the exit code is 4 for a wrong key or a missing role', async () => {
     const hint = 'Give the key with --key, or set ASYNCGATE_API_KEY.'
     const env = { ASYNCGATE_URL: server.url }
     // The user who runs the server needs no key.
@@ -325,12 +325,12 @@ describe('the exit code', () => {
     expectRefusal(await ask('tasks', 'list', '--as', 'worker:w1'), 4, 'FORBIDDEN')
   })
 
-  it('is 2 for an invalid value', async () => {
+  it('the exit code is 2 for an invalid value', async () => {
     expectRefusal(await ask('tasks', 'list', '--status', 'lost'), 2, 'VALIDATION_ERROR', 'status')
     expectRefusal(await ask('tasks', 'create', 't', '--priority', '9999'), 2, 'VALIDATION_ERROR', 'priority')
   })
 
-  it('is 5 if the server is unreachable', async () => {
+  it('the exit code is 5 if the server is unreachable', async () => {
     for (const args of [['tasks', 'list'], ['obligations'], ['tail']]) {
       const refused = await cli([...args, '--url', 'http://127.0.0.1:9'])
       expectRefusal(refused, 5, 'No server responds at http://127.0.0.1:9', 'asyncgate dev')
@@ -341,12 +341,15 @@ describe('the exit code', () => {
     ['<html>hello</html>', 'does not respond like an AsyncGate'],
     ['[]', 'does not respond like an AsyncGate'],
     ['{"hello": "world"}', 'does not fit this version of AsyncGate'],
-  ])('is 1 for a server that is not an AsyncGate and responds with %s', async (body, message) => {
-    const other = createServer((_, response) => response.end(body)).listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    onTestFinished(() => void other.close())
-    const address = other.address()
-    const port = typeof address === 'object' ? address?.port : ''
-    expectRefusal(await cli(['tasks', 'list', '--url', `http://127.0.0.1:${port}`]), 1, message)
-  })
+  ])(
+    'the exit code is 1 for a server that is not an AsyncGate and responds with %s',
+    async (body, message) => {
+      const other = createServer((_, response) => response.end(body)).listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      onTestFinished(() => void other.close())
+      const address = other.address()
+      const port = typeof address === 'object' ? address?.port : ''
+      expectRefusal(await cli(['tasks', 'list', '--url', `http://127.0.0.1:${port}`]), 1, message)
+    },
+  )
 })

@@ -6,25 +6,25 @@ let home: string
 let server: Server
 beforeAll(async () => {
   home = folder()
-  // Without a command, it is dev.
+  // dev is the default command.
   server = await startServer(['--demo'], home)
 })
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('asyncgate dev', () => {
-  it('listens on loopback when it prints its URL', async () => {
+  it('dev listens on loopback when it prints its URL', async () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect((await fetch(`${server.url}/health/ready`)).status).toBe(200)
   })
 
-  it('prints commands for an agent and a worker', async () => {
+  it('dev prints commands for an agent and a worker', async () => {
     const shown = server.output()
     expect(shown).toContain(`claude mcp add --transport http asyncgate ${server.url}/mcp`)
     expect(shown).toContain(`curl -s ${server.url}/v1/leases/claim`)
     expect(shown).not.toContain('\u001b')
   })
 
-  it('serves the console and the files that its pages load', async () => {
+  it('dev serves the console and the files that its pages load', async () => {
     expect(server.output()).toContain(`console ${server.url}/console`)
     // A request without a cookie gets one, and is redirected to the approvals.
     const page = await fetch(`${server.url}/console`)
@@ -35,7 +35,7 @@ describe('asyncgate dev', () => {
     for (const path of files) expect((await fetch(`${server.url}${path}`)).status).toBe(200)
   })
 
-  it('starts an echo worker with --demo', async () => {
+  it('--demo starts an echo worker', async () => {
     const { code, stdout } = await cli(
       ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait', '--json'],
       { ASYNCGATE_URL: server.url },
@@ -47,7 +47,7 @@ describe('asyncgate dev', () => {
     })
   })
 
-  it('serves MCP to a client without a handshake', async () => {
+  it('dev serves MCP to a client without a handshake', async () => {
     const response = await fetch(`${server.url}/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -56,7 +56,7 @@ describe('asyncgate dev', () => {
     expect(await response.text()).toContain('asyncgate.create_task')
   })
 
-  it('refuses a database that another server uses', async () => {
+  it('dev refuses a database that another server uses', async () => {
     const second = await startCli(['dev', '--port', '0'], home).ended
     expect(second).toMatchObject({ code: 1, stdout: '' })
     expect(second.stderr).toContain(
@@ -65,7 +65,7 @@ describe('asyncgate dev', () => {
     expect(second.stderr).not.toContain('    at ')
   })
 
-  it('refuses to run outside of development', async () => {
+  it('dev refuses to run outside of development', async () => {
     const refused = await cli(['dev', '--port', '0'], { ASYNCGATE_ENV: 'production' })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain('Use "asyncgate serve".')
@@ -74,7 +74,7 @@ describe('asyncgate dev', () => {
     expect(open.stderr).toContain('Set ASYNCGATE_API_KEY')
   })
 
-  it('warns that no key is required, and exits with 0 on SIGTERM', async () => {
+  it('dev warns that no key is required, and exits with 0 on SIGTERM', async () => {
     const { code, stderr } = await server.stop()
     expect(code).toBe(0)
     expect(stderr).toContain('INSECURE')

@@ -5,7 +5,7 @@ import { until } from '../gateway/calls/support.ts'
 
 type Message = Readonly<Record<string, unknown>>
 
-/** The lines of a stream, as they come. */
+/** Returns the lines of a stream that have arrived so far. */
 function linesOf(stream: NodeJS.ReadableStream) {
   let text = ''
   stream.on('data', (chunk) => {
@@ -27,7 +27,7 @@ function relay() {
       ),
     heard: () => heard().map((line) => JSON.parse(line)),
     raw: heard,
-    /** A gateway that it is connected to from now on. */
+    /** Connects the relay to a new gateway. */
     connect(isSameDatabase = true) {
       const [here, there] = duplexPair({ allowHalfOpen: false })
       const lines = linesOf(there)
@@ -50,7 +50,7 @@ const initialize = { id: 0, method: 'initialize', params: { clientInfo: { name: 
 const initialized = { method: 'notifications/initialized' }
 const call = (id: number, name: string) => ({ id, method: 'tools/call', params: { name } })
 
-it('repeats the handshake of the client with the next gateway', async () => {
+it('the relay repeats the handshake of the client with the next gateway', async () => {
   const { say, heard, connect } = relay()
   const first = connect()
   say(initialize)
@@ -73,7 +73,7 @@ it('repeats the handshake of the client with the next gateway', async () => {
   ])
 })
 
-it('repeats open requests under their number, and fails those that must not be repeated', async () => {
+it('the relay repeats open requests under their ids, and fails those that must not be repeated', async () => {
   const { say, heard, connect } = relay()
   const first = connect()
   for (const message of [
@@ -100,7 +100,7 @@ it('repeats open requests under their number, and fails those that must not be r
   expect(third.methods()).toEqual(['tools/list'])
 })
 
-it('buffers messages of the client between two gateways', async () => {
+it('the relay buffers messages of the client between two gateways', async () => {
   const { say, connect } = relay()
   const first = connect()
   say({ id: 1, method: 'ping' })
@@ -113,7 +113,7 @@ it('buffers messages of the client between two gateways', async () => {
   expect(second.lines()[0]).toContain('"id":2')
 })
 
-it('relays lines of any size, and lines that are not messages', async () => {
+it('the relay passes on lines of any size, and lines that are not messages', async () => {
   const { say, raw, connect } = relay()
   const { lines, answer } = connect()
   const text = 'x'.repeat(3_000_000)
@@ -129,7 +129,7 @@ it('relays lines of any size, and lines that are not messages', async () => {
   expect(raw()[0]).toContain(text)
 })
 
-it('ends when the client disconnects', async () => {
+it('the relay ends when the client disconnects', async () => {
   const { input, connect } = relay()
   const { over } = connect()
   input.end()

@@ -6,14 +6,14 @@ import { until } from '../gateway/calls/support.ts'
 import { isAlive, spawnGateway } from '../gateway/support/gateway-process.ts'
 import { cli } from './support.ts'
 
-/** A program that runs and never answers over MCP. It writes its process id to a file. */
+/** A program that never responds to the MCP handshake. It writes its process id to a file. */
 const SILENT = [
   process.execPath,
   '-e',
   "require('node:fs').writeFileSync('pid', String(process.pid)); console.error('Fetching things'); setInterval(() => {}, 1000)",
 ]
 
-/** The process id of the silent program, when it runs. */
+/** Waits for the process id of the silent program. */
 async function silentPid(cwd: string): Promise<number> {
   const file = join(cwd, 'pid')
   await until(() => existsSync(file) && readFileSync(file, 'utf8') !== '')
@@ -25,7 +25,7 @@ describe('the start of asyncgate gateway', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const) {
-    it(`prints the command, and ends with its program on the first ${signal}`, async () => {
+    it(`gateway prints the command, and ends with its program on the first ${signal}`, async () => {
       const { cwd, child, ended, wrote } = spawnGateway(SILENT)
       await wrote('Starting ')
       await wrote('Waiting for it to respond as an MCP server (at most 30 s)')
@@ -36,7 +36,7 @@ describe('the start of asyncgate gateway', () => {
     })
   }
 
-  it('fails on a connect timeout, with the last stderr lines and a hint', async () => {
+  it('a connect timeout is reported with the last stderr lines and a hint', async () => {
     const { cwd, ended } = spawnGateway(SILENT, { options: ['--connect-timeout', '1'] })
     const { code, stderr } = await ended
     expect(code).toBe(1)
@@ -47,7 +47,7 @@ describe('the start of asyncgate gateway', () => {
     await until(() => !isAlive(pid))
   })
 
-  it('fails when the program ends, with its exit code and last lines', async () => {
+  it('a program that ends is reported with its exit code and last lines', async () => {
     const program = "console.error('No token'); process.exitCode = 3"
     const { code, stderr } = await spawnGateway([process.execPath, '-e', program]).ended
     expect(code).toBe(1)
@@ -63,13 +63,13 @@ describe('the start of asyncgate gateway', () => {
     expect(stderr).toContain('the program ended with code 3: No token')
   })
 
-  it('fails when there is no such program', async () => {
+  it('a missing program is reported', async () => {
     const { code, stderr } = await spawnGateway(['no-such-program-here']).ended
     expect(code).toBe(1)
     expect(stderr).toContain('There is no program no-such-program-here (ENOENT)')
   })
 
-  it('refuses an invalid connect timeout', async () => {
+  it('an invalid connect timeout is refused', async () => {
     for (const value of ['0', '601', 'soon']) {
       const { code, stderr } = await cli(['gateway', '--connect-timeout', value, '--', 'x'])
       expect(code).toBe(2)
@@ -78,13 +78,13 @@ describe('the start of asyncgate gateway', () => {
   })
 })
 
-describe('the report of a start', () => {
+describe('start report', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
   const starting = { name: 'files', command: ['npx', 'x'], connectTimeoutMs: 30_000 }
 
-  it('reminds after three seconds and every ten, with the last lines of the program and one hint', () => {
+  it('the report repeats after three seconds and then every ten, with the last lines of the program and one hint', () => {
     const said: string[] = []
     const report = new StartReport(starting, (line) => said.push(line))
     expect(said.splice(0)).toEqual([

@@ -6,20 +6,20 @@ import { VERSION } from '../../src/util/version.ts'
 import { markdownTable, repositoryText } from '../core/documents.ts'
 import { cli } from './support.ts'
 
-describe('help', () => {
-  it('matches its pin', async () => {
+describe('CLI help', () => {
+  it('the help matches its pin', async () => {
     const commands = await allCommands()
     const pages = [overview(commands).replace(VERSION, 'VERSION'), ...commands.map(commandHelp)]
     await expect(`${pages.join('\n\n---\n\n')}\n`).toMatchFileSnapshot('../pins/cli-help.txt')
   })
 
-  it('states once that an option may be repeated', async () => {
+  it('option descriptions do not mention that an option may be repeated', async () => {
     for (const { options } of await allCommands()) {
       for (const { doc, multiple } of Object.values(options)) if (multiple) expect(doc).not.toMatch(/repeat/)
     }
   })
 
-  it('is printed by COMMAND --help, help COMMAND and a noun without a verb', async () => {
+  it('COMMAND --help, help COMMAND and a noun without a verb print help', async () => {
     for (const { options } of await allCommands())
       expect(Object.keys(options)).toEqual(expect.arrayContaining(['json', 'help']))
     expect(await cli(['tasks', 'wait', '--help'])).toMatchObject({
@@ -30,20 +30,20 @@ describe('help', () => {
     expect((await cli(['tasks'])).stdout).toContain('tasks cancel')
   })
 
-  it('prints the version', async () => {
+  it('--version prints the version', async () => {
     expect(await cli(['--version'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
     })
   })
 
-  it('has the exit codes of docs/operate.md', () => {
+  it('the exit codes match docs/operate.md', () => {
     const rows = markdownTable(repositoryText('docs/operate.md'), 'Exit code')
     expect(rows.map((row) => [Number(row['Exit code']), row.Meaning])).toEqual(EXIT_MEANINGS)
   })
 })
 
-describe('a usage error', () => {
+describe('usage errors', () => {
   it.each([
     [['frobnicate'], 'There is no command "frobnicate"', 'See "asyncgate --help".'],
     [['taks'], 'There is no command "taks"', 'Did you mean "asyncgate tasks"?'],
@@ -62,14 +62,14 @@ describe('a usage error', () => {
       '--client takes one of claude, codex',
       'See "asyncgate mcp config --help".',
     ],
-  ])('%j', async (args, complaint, hint) => {
+  ])('the arguments %j are a usage error', async (args, expectedMessage, hint) => {
     const { code, stdout, stderr } = await cli(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(complaint)
+    expect(stderr).toContain(expectedMessage)
     expect(stderr).toContain(hint)
   })
 
-  it('is JSON with --json', async () => {
+  it('a usage error is JSON with --json', async () => {
     const { code, stdout, stderr } = await cli(['tasks', 'show', '--json'])
     expect({ code, stderr }).toEqual({ code: 2, stderr: '' })
     expect(JSON.parse(stdout)).toMatchObject({ error: 'usage', message: 'TASK_ID is missing.', exit_code: 2 })

@@ -18,7 +18,7 @@ const Reply = z.looseObject({
   result: z.looseObject({ structuredContent: z.record(z.string(), z.unknown()) }),
 })
 
-/** A server with these settings besides the usual ones. */
+/** A server with these settings besides the defaults. */
 async function serve(settings: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-old-'))
   const { config } = reportConfig({
@@ -50,7 +50,7 @@ async function serve(settings: Readonly<Record<string, string>>) {
   return { gate: server.gate, post, call }
 }
 
-/** A memory that keeps what it is sent. */
+/** A memory service that records its requests. */
 async function memory() {
   const got: { token: unknown; body: unknown }[] = []
   const server = createServer(async (request, response) => {
@@ -66,7 +66,7 @@ async function memory() {
 }
 
 describe('a server with legacy names enabled', () => {
-  it('serves the legacy names and stores a result in its memory', async () => {
+  it('the server serves the legacy names and stores a result in its memory', async () => {
     const { got, url } = await memory()
     const { gate, call } = await serve({
       ASYNCGATE_LEGACY_TOOLS: 'true',
@@ -82,7 +82,7 @@ describe('a server with legacy names enabled', () => {
     expect(await gate.listInbox(kee, { state: 'promoted' })).toMatchObject({ items: [{ task_id }] })
   })
 
-  it('serves no legacy names by default', async () => {
+  it('legacy names are not served by default', async () => {
     const { post } = await serve({})
     const answer = await post({ method: 'tools/call', params: { name: 'queue_task', arguments: KEE } })
     expect(answer).toMatchObject({ error: { code: -32602 } })

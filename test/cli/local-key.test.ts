@@ -6,7 +6,7 @@ import { cli, startServer, testFolder } from './support.ts'
 
 const KEY = 'q5Vd0nX_2mT-7kLwRz9sYbEa'
 
-/** A folder with a key that every account can read, as the configuration folder of a server. */
+/** A configuration folder with a key that every account can read. */
 function sharedKey() {
   const folder = testFolder()
   const file = join(folder, 'local-key')
@@ -32,7 +32,7 @@ function programWith(...tools: string[]): readonly string[] {
   return [process.execPath, '-e', script]
 }
 
-/** The file of the settings that names one program, with these arguments. */
+/** An upstreams file with one program and these arguments. */
 function upstreamsFile(...args: string[]): string {
   const file = join(testFolder(), 'upstreams.json')
   const transport = { type: 'stdio', command: process.execPath, args }
@@ -40,8 +40,8 @@ function upstreamsFile(...args: string[]): string {
   return file
 }
 
-describe('the start of a server', () => {
-  it('removes the key file of an earlier version from the working folder', async () => {
+describe('start of a server', () => {
+  it('a start removes the key file of an earlier version from the working folder', async () => {
     const cwd = testFolder()
     const old = join(cwd, '.asyncgate', 'own-key')
     mkdirSync(join(cwd, '.asyncgate'))
@@ -55,7 +55,7 @@ describe('the start of a server', () => {
     expect(readFileSync(join(config, 'local-key'), 'utf8')).not.toContain('earlier-version')
   })
 
-  it('makes a key file private that other accounts can read, and warns', async () => {
+  it('a start makes a key file private that other accounts can read, and warns', async () => {
     const { env, mode, file } = sharedKey()
     const server = await startServer(['dev'], testFolder(), env)
     expect(mode()).toBe(0o600)
@@ -71,7 +71,7 @@ describe('asyncgate doctor', () => {
     return cli(['doctor', ...options], { ASYNCGATE_ALLOW_INSECURE_DEV: 'true', ...env })
   }
 
-  it('warns of a key file that other accounts can read, without changing it', async () => {
+  it('doctor warns of a key file that other accounts can read, without changing it', async () => {
     const { env, mode, file } = sharedKey()
     const { code, stdout } = await doctor(env)
     expect(stdout).toContain(`Other accounts may read your approval key: run "chmod 600 ${file}"`)
@@ -81,7 +81,7 @@ describe('asyncgate doctor', () => {
     expect((await doctor(env)).stdout).not.toContain('approval key')
   })
 
-  it('finds an upstream that serves the folder of the key', async () => {
+  it('doctor reports an upstream that serves the folder of the key', async () => {
     const { env, folder, file } = sharedKey()
     chmodSync(file, 0o600)
     const { code, stdout } = await doctor({
@@ -96,8 +96,8 @@ describe('asyncgate doctor', () => {
   })
 })
 
-describe('the start of a gateway', () => {
-  it('warns of a program with tools that run commands, and names them', async () => {
+describe('start of a gateway', () => {
+  it('a start warns of a program with tools that run commands, and names them', async () => {
     const program = programWith('python', 'read_file', 'run_command')
     const { output } = await startGateway(program, { options: ['--name', 'tools'] })
     expect(output()).toContain(
@@ -106,7 +106,7 @@ describe('the start of a gateway', () => {
     expect(output()).toContain('docs/approvals.md#programs-that-run-commands')
   })
 
-  it('does not warn of a program without such tools', async () => {
+  it('a start does not warn of a program without such tools', async () => {
     const { output } = await startGateway(programWith('read_file'), { options: ['--name', 'tools'] })
     expect(output()).not.toContain('can run commands')
   })

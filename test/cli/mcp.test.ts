@@ -27,14 +27,14 @@ async function connect(env: Readonly<Record<string, string>> = {}) {
 const CREATE = { name: 'asyncgate.create_task', arguments: { type: 'echo', agent_id: 'alice' } }
 
 describe('asyncgate mcp', () => {
-  it('serves MCP on stdin and stdout until the client disconnects', async () => {
+  it('mcp serves MCP on stdin and stdout until the client disconnects', async () => {
     const { call, leave } = await connect()
     const created = await call(2, 'tools/call', CREATE)
     expect(created).toMatchObject({ result: { structuredContent: { status: 'queued' } } })
     expect((await leave()).code).toBe(0)
   })
 
-  it('sends the approval webhook', async () => {
+  it('mcp sends the approval webhook', async () => {
     const receiver = await startReceiver()
     const { call, leave } = await connect({
       ASYNCGATE_APPROVAL_WEBHOOK_URL: receiver.url,
@@ -47,7 +47,7 @@ describe('asyncgate mcp', () => {
     expect((await leave()).code).toBe(0)
   })
 
-  it('prints why it cannot start', async () => {
+  it('mcp prints why it cannot start', async () => {
     const { code, stderr } = await cli(['mcp', '--database-url', 'oracle:x'])
     expect(code).toBe(1)
     expect(stderr).toContain('--database-url is not sqlite:PATH or postgres://')
@@ -61,7 +61,7 @@ describe('asyncgate mcp config', () => {
     return stdout
   }
 
-  it('has the URL and the timeout of each client', async () => {
+  it('the configuration has the URL and the timeout of each client', async () => {
     const url = 'http://gate:1/mcp'
     expect(JSON.parse(await config('claude'))).toEqual({
       mcpServers: { asyncgate: { type: 'http', url, timeout: 60_000 } },
@@ -73,7 +73,7 @@ describe('asyncgate mcp config', () => {
     expect(await config('codex')).toBe(`[mcp_servers.asyncgate]\nurl = "${url}"\ntool_timeout_sec = 60\n`)
   })
 
-  it('refers to the key, and never contains it', async () => {
+  it('the configuration refers to the key and never contains it', async () => {
     for (const client of ['claude', 'codex', 'cursor', 'vscode']) {
       const settings = await config(client, { ASYNCGATE_API_KEY: 'hush' })
       expect(settings).not.toContain('hush')
@@ -81,7 +81,7 @@ describe('asyncgate mcp config', () => {
     }
   })
 
-  it('prints the settings and their file with --json', async () => {
+  it('--json prints the configuration and its file', async () => {
     const { stdout } = await cli(['mcp', 'config', '--client', 'codex', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ client: 'codex', file: '~/.codex/config.toml' })
   })

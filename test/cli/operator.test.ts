@@ -15,7 +15,7 @@ const json = async (...args: string[]) => {
 }
 
 describe('asyncgate migrate', () => {
-  it('creates the database once, and lists pending migrations with --dry-run', async () => {
+  it('migrate creates the database once, and lists pending migrations with --dry-run', async () => {
     const path = join(testFolder(), 'new', 'a.db')
     const url = ['--database-url', `sqlite:${path}`]
     const planned = await json('migrate', '--dry-run', ...url)
@@ -26,7 +26,7 @@ describe('asyncgate migrate', () => {
     expect((await cli(['migrate', ...url])).stdout).toMatch(/^The database is up to date \(schema \d+\)\.$/m)
   })
 
-  it('prints why the database cannot be read', async () => {
+  it('migrate prints why the database cannot be read', async () => {
     const path = join(testFolder(), 'no.db')
     writeFileSync(path, 'this is no database, however long it may be made to look like one'.repeat(20))
     const { code, stderr } = await cli(['migrate', '--database-url', `sqlite:${path}`])
@@ -34,7 +34,7 @@ describe('asyncgate migrate', () => {
     expect(stderr).toContain('The database cannot be read')
   })
 
-  it.skipIf(!postgresUrl())('does the same to PostgreSQL, which doctor then finds well', async () => {
+  it.skipIf(!postgresUrl())('migrate creates the schema on PostgreSQL, and doctor then passes', async () => {
     const database = await freshDatabase('cli')
     onTestFinished(() => database.drop())
     const options = ['--database-url', database.url, '--port', '0']
@@ -59,7 +59,7 @@ describe('asyncgate doctor', () => {
     return { code, ok, wrong }
   }
 
-  it('passes on a fresh machine without creating files', async () => {
+  it('doctor passes on a new machine without creating files', async () => {
     const path = join(testFolder(), 'a.db')
     const { code, stdout } = await cli(['doctor', '--port', '0', '--database-url', `sqlite:${path}`])
     expect(code).toBe(0)
@@ -68,7 +68,7 @@ describe('asyncgate doctor', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  it('prints a fix for each failed check', async () => {
+  it('doctor prints a fix for each failed check', async () => {
     const home = testFolder()
     const db = `sqlite:${join(home, 'a.db')}`
     const taken = createServer().listen(0, '127.0.0.1')
@@ -93,7 +93,7 @@ describe('asyncgate doctor', () => {
     })
   })
 
-  it('reports settings that are not supported yet', async () => {
+  it('doctor reports settings that are not supported yet', async () => {
     vi.stubEnv('ASYNCGATE_REDIS_URL', 'redis://127.0.0.1')
     onTestFinished(() => void vi.unstubAllEnvs())
     expect(await findings('--port', '0')).toMatchObject({
@@ -102,7 +102,7 @@ describe('asyncgate doctor', () => {
     })
   })
 
-  it('reports the same file errors as serve', async () => {
+  it('doctor reports the same file errors as serve', async () => {
     const home = testFolder()
     const file = join(home, 'broken.yaml')
     writeFileSync(file, '- name: files\n  transport: { type: studio }\n')
@@ -128,7 +128,7 @@ describe('asyncgate doctor', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`1 in ${good}`) })
   })
 
-  it('distinguishes its own server from another one on the port', async () => {
+  it('doctor distinguishes its own server from another one on the port', async () => {
     const [home, elsewhere] = [testFolder(), testFolder()]
     const server = await startServer(['serve'], home, { ASYNCGATE_API_KEY: 'a-key-of-the-tests' })
     const { port } = new URL(server.url)
@@ -141,7 +141,7 @@ describe('asyncgate doctor', () => {
     await server.stop()
   })
 
-  it('prints the notices of the settings', async () => {
+  it('doctor prints the notices of the settings', async () => {
     const env = { ASYNCGATE_ENV: 'production', ASYNCGATE_API_KEY: 'a-key-of-the-tests' }
     const options = ['--port', '0', '--database-url', `sqlite:${join(testFolder(), 'a.db')}`]
     expect(await cli(['doctor', ...options], env)).toMatchObject({
@@ -154,7 +154,7 @@ describe('asyncgate doctor', () => {
     })
   })
 
-  it('reports a database of a newer version, and one in use by another process', async () => {
+  it('doctor reports a database of a newer version, and one in use by another process', async () => {
     const path = join(testFolder(), 'a.db')
     const options = ['--port', '0', '--database-url', `sqlite:${path}`]
     await cli(['migrate', '--database-url', `sqlite:${path}`])
@@ -168,7 +168,7 @@ describe('asyncgate doctor', () => {
     expect((await findings(...options)).wrong).toMatchObject([{ fix: expect.stringContaining('newer one') }])
   })
 
-  it('checks the version of Node and the clock', () => {
+  it('doctor checks the version of Node and the clock', () => {
     expect(['18.20.0', '20.18.3', '20.19.0', '24.1.0'].map((version) => checkNode(version).ok)).toEqual([
       false,
       false,
@@ -193,7 +193,7 @@ describe('asyncgate doctor', () => {
 })
 
 describe('asyncgate config', () => {
-  it('shows each setting and its origin, and no secret', async () => {
+  it('config prints each setting and its origin, and no secret', async () => {
     const env = { ASYNCGATE_API_KEY: 'hush', ASYNCGATE_PORT: '9000' }
     const { code, stdout } = await cli(['config', '--log-level', 'warn'], env)
     expect(code).toBe(0)
@@ -204,7 +204,7 @@ describe('asyncgate config', () => {
     expect(stdout).not.toContain('hush')
   })
 
-  it('shows the settings and the problems if a setting is invalid', async () => {
+  it('config prints the settings and the problems if a setting is invalid', async () => {
     const { code, stdout } = await cli(['config', '--json'], { ASYNCGATE_PORT: 'x' })
     expect(code).toBe(1)
     const { settings, problems } = JSON.parse(stdout)
@@ -219,7 +219,7 @@ describe('asyncgate config', () => {
 })
 
 describe('asyncgate demo', () => {
-  it('runs all scenes', async () => {
+  it('demo runs all scenes', async () => {
     const { code, database, scenes } = await json('demo', '--db', join(testFolder(), 'demo.db'))
     expect(code).toBe(0)
     expect(database).toContain('demo.db')

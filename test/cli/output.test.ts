@@ -26,7 +26,7 @@ function written(stream: NodeJS.WriteStream, work: () => void): string {
 }
 
 describe('colors and the progress line', () => {
-  it('appear on a terminal only, and not with NO_COLOR', () => {
+  it('colors and progress appear on a terminal only, and not with NO_COLOR', () => {
     vi.stubEnv('NO_COLOR', '')
     vi.stubEnv('TERM', 'xterm')
     onTerminal(true)
@@ -41,8 +41,8 @@ describe('colors and the progress line', () => {
   })
 })
 
-describe('a table', () => {
-  it('has columns as wide as their widest cell, and nothing with --json', () => {
+describe('tables', () => {
+  it('a table has columns as wide as their widest cell, and is not printed with --json', () => {
     const table = (json: boolean) =>
       written(process.stdout, () =>
         new Output(json).table(

@@ -39,7 +39,7 @@ const say = async (...args: string[]) => {
 const answer = async (...args: string[]) => JSON.parse(await say(...args, '--json'))
 
 describe('asyncgate policies', () => {
-  it('lists the rules of the file, which cannot be changed, and the defaults', async () => {
+  it('list prints the rules of the file, which cannot be changed, and the defaults', async () => {
     const table = await say('policies', 'list')
     expect(table).toMatch(/^no-delete +300 +BLOCK +tool=\*delete\* +on +file$/m)
     expect(table).toContain('Otherwise: tasks ALLOW, calls of upstream tools REQUIRE_APPROVAL')
@@ -48,7 +48,7 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'remove', 'no-delete')).toMatchObject({ code: 2 })
   })
 
-  it('sets, shows, tests and removes a rule', async () => {
+  it('a rule can be set, shown, tested and removed', async () => {
     const condition = '{">": [{"var": "args.amount"}, 100]}'
     const set = ['policies', 'set', 'dear', 'require-approval', '--type', 'buy', '--when', condition]
     expect(await say(...set, '--priority', '200')).toMatch(/^action +REQUIRE_APPROVAL$/m)
@@ -103,7 +103,7 @@ describe('asyncgate policies', () => {
     await say('policies', 'remove', 'no-render')
   })
 
-  it('tests the rules of a file', async () => {
+  it('test accepts the rules of a file', async () => {
     const file = join(testFolder(), 'rules.yaml')
     writeFileSync(file, '- { id: never, action: BLOCK }\n- { id: sometimes, action: ALLOW, priority: 1 }\n')
     expect(await answer('policies', 'test', '--type', 'x', '--rules', file)).toMatchObject({
@@ -111,7 +111,7 @@ describe('asyncgate policies', () => {
     })
   })
 
-  it('shows the redacted fields of a test', async () => {
+  it('test prints the redacted fields', async () => {
     const set = [
       'policies',
       'set',
@@ -133,7 +133,7 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'set', 'x', 'REDACT', '--path', '$.a')).toMatchObject({ code: 2 })
   })
 
-  it('lists, sets and removes redaction patterns', async () => {
+  it('redaction patterns can be listed, set and removed', async () => {
     expect(await say('policies', 'patterns')).toMatch(/^plate +on +file +\[REDACTED\] +\[A-Z\]\{2\}-\\d\+$/m)
     await say('policies', 'set-pattern', 'badge', 'B\\d{4}', '--replacement', '(badge)')
     expect(await say('policies', 'patterns')).toMatch(/^badge +on +api +\(badge\)/m)
@@ -145,12 +145,12 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'remove-pattern', 'badge')).toMatchObject({ code: 3 })
   })
 
-  it('requires the admin role', async () => {
+  it('policies requires the admin role', async () => {
     expect(await ask('policies', 'list', '--as', 'agent:alice')).toMatchObject({ code: 4 })
   })
 })
 
-describe('a policies file', () => {
+describe('policies files', () => {
   it.each([
     ['rules: [', 'is not YAML or JSON'],
     ['rules: 5', 'has rules that are not a list'],
@@ -161,7 +161,7 @@ describe('a policies file', () => {
     ['- { id: a, action: REDACT, redact: { targets: args, patterns: [b] } }', 'names the unknown pattern b'],
     ['patterns: [{ name: a, pattern: "(" }]', 'patterns[0] (a) pattern'],
     ['patterns: [{ name: email, pattern: x }]', 'which is built in'],
-  ])('that is wrong keeps the server from starting: %j', async (text, problem) => {
+  ])('an invalid policies file prevents the start of a server: %j', async (text, problem) => {
     const file = join(testFolder(), 'policies.yaml')
     writeFileSync(file, text)
     const ended = await cli(['serve', '--port', '0'], {

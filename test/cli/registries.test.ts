@@ -37,7 +37,7 @@ const say = async (...args: string[]) => {
 const answer = async (...args: string[]) => JSON.parse(await say(...args, '--json'))
 
 describe('asyncgate types', () => {
-  it('shows the types of the file that the server was started with', async () => {
+  it('list and show print the types of the file that the server was started with', async () => {
     const table = await say('types', 'list')
     expect(table).toMatch(/^render +yes *$/m)
     expect(table).toMatch(/^summarise +yes +yes +summarise +Summarises a text\.$/m)
@@ -47,7 +47,7 @@ describe('asyncgate types', () => {
     expect(await say('types', 'show', 'summarise')).toMatch(/payload_schema\n\{\n {2}"type": "object"/)
   })
 
-  it('registers the types of a file, in YAML or JSON', async () => {
+  it('register accepts the types of a file, in YAML or JSON', async () => {
     const file = join(testFolder(), 'more.json')
     writeFileSync(file, JSON.stringify([{ type: 'a/b c', retention_days: 3 }]))
     expect(await say('types', 'register', file)).toBe('a/b c is registered (version 1)\n')
@@ -57,7 +57,7 @@ describe('asyncgate types', () => {
     expect(await ask('types', 'show', 'a/b c')).toMatchObject({ code: 3 })
   })
 
-  it('disables and enables a type without other changes', async () => {
+  it('disable and enable change nothing else of a type', async () => {
     const before = await answer('types', 'show', 'summarise')
     expect(await say('types', 'disable', 'summarise')).toBe('summarise is disabled\n')
     const refused = await ask('tasks', 'create', 'summarise', '--payload', '{"text":"x"}')
@@ -69,12 +69,12 @@ describe('asyncgate types', () => {
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('payload.text: must be string') })
   })
 
-  it('requires the admin role', async () => {
+  it('types remove requires the admin role', async () => {
     expect(await ask('types', 'remove', 'render', '--as', 'agent:alice')).toMatchObject({ code: 4 })
   })
 })
 
-describe('a types file', () => {
+describe('types files', () => {
   it.each([
     ['- type: [', 'is not YAML or JSON'],
     ['type: a', 'is not a list of task types'],
@@ -82,7 +82,7 @@ describe('a types file', () => {
     ['- type: a\n- colour: red', '[1] type: '],
     ['- type: a\n- type: a', 'has task type a twice'],
     ['- type: a\n  payload_schema: {type: objct}', '[0] (a) payload_schema: is not a JSON Schema 2020-12'],
-  ])('that says %j keeps a server from starting, and doctor finds it', async (content, problem) => {
+  ])('the types file %j prevents the start of a server, and doctor reports it', async (content, problem) => {
     const place = testFolder()
     const file = join(place, 'types.yaml')
     writeFileSync(file, content)
@@ -100,14 +100,14 @@ describe('a types file', () => {
     )
   })
 
-  it('that does not exist prevents the start of a server', async () => {
+  it('register reports a file that does not exist', async () => {
     const { code, stderr } = await cli(['types', 'register', 'nowhere.yaml'])
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be read (ENOENT)') })
   })
 })
 
 describe('asyncgate workers', () => {
-  it('drains and undrains a worker', async () => {
+  it('workers drain and undrain a worker', async () => {
     const claim = async () => {
       const response = await fetch(`${server.url}/v1/leases/claim`, {
         method: 'POST',

@@ -9,7 +9,7 @@ import { cli, startServer, testFolder } from './support.ts'
 const KEY = 'a-key-of-the-tests'
 
 describe('asyncgate serve', () => {
-  it('requires its key, and on SIGTERM answers waiting callers and exits with 0', async () => {
+  it('serve requires its key, and on SIGTERM answers waiting callers and exits with 0', async () => {
     const home = testFolder()
     writeFileSync(join(home, 'asyncgate.config.yaml'), 'instance_id: gate-a\n')
     const server = await startServer(['serve'], home, { ASYNCGATE_API_KEY: KEY, ASYNCGATE_ENV: 'production' })
@@ -23,7 +23,7 @@ describe('asyncgate serve', () => {
       headers,
       body: JSON.stringify({ worker_id: 'w', wait_seconds: 50 }),
     })
-    // Its answer comes after the claim, which went first on a connection of its own.
+    // The claim was sent first, on its own connection, so it waits when this response arrives.
     await fetch(`${server.url}/v1/config`, { headers })
     const { code, stderr } = await server.stop()
     expect(await (await waiting).json()).toEqual({ tasks: [] })
@@ -35,10 +35,10 @@ describe('asyncgate serve', () => {
     )
   })
 
-  it('exits immediately on a second signal', async () => {
+  it('serve exits immediately on a second signal', async () => {
     const server = await startServer(['serve', '--json'], testFolder(), { ASYNCGATE_API_KEY: KEY })
     expect(JSON.parse(server.output())).toEqual({ event: 'listening', url: server.url })
-    // A request that never arrives in full is what it would wait for.
+    // The server would wait for this request, whose body never arrives.
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.on('error', () => {})
     socket.write(
@@ -64,14 +64,14 @@ describe('asyncgate serve', () => {
     [{ ASYNCGATE_PROT: '80' }, 'Did you mean ASYNCGATE_PORT?'],
     [{ ASYNCGATE_PORT: 'http' }, 'ASYNCGATE_PORT is not a whole number'],
     [{ ASYNCGATE_DATABASE_URL: 'sqlite:/dev/null/x.db' }, 'The database /dev/null/x.db cannot be opened'],
-  ])('does not start with %j', async (env, complaint) => {
+  ])('serve does not start with %j', async (env, expectedMessage) => {
     const { code, stdout, stderr } = await cli(['serve'], env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toContain(complaint)
+    expect(stderr).toContain(expectedMessage)
     expect(stderr).not.toContain('    at ')
   })
 
-  it('uses its public URL in links and accepts that host name', async () => {
+  it('serve uses its public URL in links and accepts that host name', async () => {
     const server = await startServer(['serve'], testFolder(), {
       ASYNCGATE_API_KEY: KEY,
       ASYNCGATE_PUBLIC_URL: 'https://gate.example/tools/',
@@ -84,7 +84,7 @@ describe('asyncgate serve', () => {
     await server.stop()
   })
 
-  it('reports a port in use and releases the database', async () => {
+  it('serve reports a port in use and releases the database', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     onTestFinished(() => void taken.close())
@@ -100,7 +100,7 @@ describe('asyncgate serve', () => {
   })
 })
 
-/** Creates a task with a request that is addressed to this host. fetch would not send that header. */
+/** Creates a task with a request to this host name. fetch does not permit the Host header. */
 async function asHost(url: string, host: string): Promise<{ status: number | undefined; text: string }> {
   const sent = request(`${url}/v1/tasks`, {
     method: 'POST',

@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished, vi } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 
-/** The built program starts in a fraction of the time that the sources take. test/support/build.ts keeps it current. */
+/**
+ * The built program starts in a fraction of the time that the sources take. test/support/build.ts keeps it up to
+ * date.
+ */
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 type Environment = Readonly<Record<string, string>>

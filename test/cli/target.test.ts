@@ -49,15 +49,15 @@ function record(folder: string, content: object): void {
   writeFileSync(join(folder, 'server.json'), JSON.stringify(whole))
 }
 
-/** A folder with the data of a server, which the settings name. */
+/** A data folder that the settings name. */
 function dataOf(): string {
   const data = testFolder()
   vi.stubEnv('ASYNCGATE_DATABASE_URL', `sqlite:${join(data, 'asyncgate.db')}`)
   return data
 }
 
-describe('the file of a running server', () => {
-  it('is private, is found by commands, and is removed when the server stops', async () => {
+describe('the server file', () => {
+  it('the server file is private, is found by commands, and is removed when the server stops', async () => {
     const home = testFolder()
     const server = await startServer(['dev'], home)
     const file = join(home, '.asyncgate', 'server.json')
@@ -73,7 +73,7 @@ describe('the file of a running server', () => {
     expect(existsSync(file)).toBe(false)
   })
 
-  it('is not replaced or removed by a second server', async () => {
+  it('the server file is not replaced or removed by a second server', async () => {
     const folder = testFolder()
     const first = await listener()
     record(folder, { url: first.url, pid: process.ppid })
@@ -82,7 +82,7 @@ describe('the file of a running server', () => {
     expect(await runningServers(folder)).toMatchObject([{ url: first.url }])
   })
 
-  it('contains an address that accepts connections', async () => {
+  it('the server file contains an address that accepts connections', async () => {
     const folder = testFolder()
     const path = join(folder, 'server.json')
     await writeServerFile(path, { url: 'http://0.0.0.0:8123' })
@@ -90,23 +90,23 @@ describe('the file of a running server', () => {
   })
 })
 
-describe('a command without a URL', () => {
-  it('uses the server that runs in its folder', async () => {
+describe('commands without a URL', () => {
+  it('a command uses the server that runs in its folder', async () => {
     const { url } = await listener()
     record(dataOf(), { url })
     expect(await findTarget(asked)).toEqual({ url, key: null, option: '' })
   })
 
   it.each([
-    ['whose process is gone', { url: 'http://127.0.0.1:9', pid: 2 ** 22 + 1 }],
-    ['where nothing answers', { url: 'http://127.0.0.1:9' }],
+    ['of a dead process', { url: 'http://127.0.0.1:9', pid: 2 ** 22 + 1 }],
+    ['of a server that does not respond', { url: 'http://127.0.0.1:9' }],
     ['that is damaged', { url: 'nowhere' }],
-  ])('ignores a file %s', async (_, content) => {
+  ])('a command ignores a server file %s', async (_, content) => {
     record(dataOf(), content)
     expect(await findTarget(asked)).toMatchObject({ url: DEFAULT })
   })
 
-  it('prefers --url, then ASYNCGATE_URL, then the settings of the server, then a running server', async () => {
+  it('the order is --url, ASYNCGATE_URL, the settings of the server, a running server', async () => {
     const { url } = await listener()
     const data = dataOf()
     record(data, { url })
@@ -121,7 +121,7 @@ describe('a command without a URL', () => {
     })
   })
 
-  it('ignores port 0 of the settings', async () => {
+  it('port 0 of the settings is ignored', async () => {
     const { url } = await listener()
     const data = dataOf()
     record(data, { url })
@@ -130,7 +130,7 @@ describe('a command without a URL', () => {
     expect(await findTarget({ ...asked, file })).toMatchObject({ url })
   })
 
-  it('reports an invalid URL', async () => {
+  it('an invalid URL is reported', async () => {
     const { code, stderr } = await cli(['tasks', 'list', '--url', 'elsewhere'])
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -139,8 +139,8 @@ describe('a command without a URL', () => {
   })
 })
 
-describe('a stored key', () => {
-  it('of the config file is sent only to the server of that file', async () => {
+describe('stored keys', () => {
+  it('the key of the config file is sent only to the server of that file', async () => {
     const data = dataOf()
     const file = join(data, 'settings.yaml')
     const theirs = await listener()
@@ -154,7 +154,7 @@ describe('a stored key', () => {
     expect((await findTarget({ ...asked, file, url: theirs.url })).key).toBe('a-key-that-was-given')
   })
 
-  it('of a user is not sent, only a proof for that address', async () => {
+  it('the key of the user is not sent, only a proof for that address', async () => {
     const home = testFolder()
     const ours = await listener()
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(home, 'config'))
@@ -173,7 +173,7 @@ describe('a stored key', () => {
     expect(isProof(proof, key, { ...at, port: at.port + 1 }, { now, startedAt })).toBe(false)
   })
 
-  it('of a user is not used for a server on another machine', async () => {
+  it('the key of the user is not used for a server on another machine', async () => {
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(testFolder(), 'config'))
     openLocalKey(() => {})
     const of = (url: string) => findTarget({ ...asked, url, isPerson: true })
@@ -184,8 +184,8 @@ describe('a stored key', () => {
   })
 })
 
-describe('the hint of a server error', () => {
-  it('names commands and the details that are printed, never an operation or a field of the API', () => {
+describe('hints of server errors', () => {
+  it('a hint names commands and printed details, never an operation or a field of the API', () => {
     const operations = OPERATIONS.map(({ name }) => name).filter((name) => name.includes('_'))
     const foreign = Object.entries(ERRORS).filter(([code, { hint }]) => {
       const shown = hintFor(code) ?? hint
@@ -194,7 +194,7 @@ describe('the hint of a server error', () => {
     expect(foreign.map(([code]) => code)).toEqual([])
   })
 
-  it('includes the details of the server', async () => {
+  it('a hint includes the details of the server', async () => {
     const text = JSON.stringify({ code: 'FORBIDDEN', message: 'No.', details: { required_role: 'admin' } })
     const error = GateError.of({ status: 403, headers: new Headers(), text })
     expect(refusal(error)).toMatchObject({

@@ -43,7 +43,7 @@ function connect(options: Partial<ClientOptions> = {}): Client {
   return client({ url, key: sharedKey(MODE), ...options })
 }
 
-/** A fetch that lets every call through, and then does with the answer what `then` says. */
+/** A fetch that sends every call and then applies `then` to its response. */
 function watched(then: (sent: Sent, nth: number) => void = () => {}) {
   const sent: Sent[] = []
   const through: typeof globalThis.fetch = async (input, init) => {
@@ -60,7 +60,7 @@ function loseAnswer(): never {
   throw new TypeError('fetch failed', { cause: Object.assign(new Error('lost'), { code: 'ECONNRESET' }) })
 }
 
-/** Takes the next task as worker w1. */
+/** Claims the next task as worker w1. */
 async function claim() {
   const { tasks } = await connect().leaseNext({ worker_id: 'w1', wait_seconds: 10 })
   const [offer] = tasks
@@ -74,14 +74,14 @@ async function succeed(result: unknown): Promise<void> {
 
 const allTasks = async () => (await gate.listTasks(admin(), {})).tasks
 
-describe('the methods', () => {
-  it('are the operations of the catalogue', () => {
+describe('client methods', () => {
+  it('the methods are the operations of the catalogue', () => {
     const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
     expect(Object.keys(ROUTES)).toEqual(OPERATIONS.map(({ name }) => camel(name)))
     for (const name of Object.keys(ROUTES)) expect(Reflect.get(alice, name), name).toBeTypeOf('function')
   })
 
-  it('send ids in the path and the rest where it belongs', async () => {
+  it('ids are sent in the path, and other fields in the query or the body', async () => {
     const { fetch, sent } = watched()
     const mine = connect({ agent: 'alice', fetch })
     const { task_id } = await mine.createTask({ type: 'job', labels: { team: 'a' } })
@@ -96,24 +96,24 @@ describe('the methods', () => {
     expect(sent[1]?.body).toEqual({ agent_id: 'alice', reason: 'changed my mind' })
   })
 
-  it('refuse an id that would lead to another path', async () => {
+  it('an id that would lead to another path is refused', async () => {
     for (const task_id of ['', '.', '..']) {
       expect(() => alice.getTask({ task_id })).toThrow('task_id: is not an id')
     }
     await expect(alice.getTask({ task_id: '../tasks' })).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' })
   })
 
-  it('report what the server refuses', async () => {
+  it('a refusal of the server throws GateError', async () => {
     await expect(alice.createTask({ type: '' })).rejects.toThrow(GateError)
   })
 
-  it.skipIf(MODE === 'insecure development')('report a wrong key', async () => {
+  it.skipIf(MODE === 'insecure development')('a wrong key throws UNAUTHENTICATED', async () => {
     await expect(connect({ key: 'another' }).listTasks()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 })
 
-describe('who calls', () => {
-  it('is the agent that the client was made for', async () => {
+describe('identity of the caller', () => {
+  it('calls are made as the agent of the client', async () => {
     const bob = connect({ agent: 'bob' })
     await alice.submit('job')
     await bob.submit('job')
@@ -123,7 +123,7 @@ describe('who calls', () => {
     expect(await owners(connect({ key: adminKey(MODE) }))).toHaveLength(2)
   })
 
-  it('is the worker in the calls of a worker', async () => {
+  it('worker calls are made as the worker', async () => {
     const { fetch, sent } = watched()
     await alice.submit('job')
     await connect({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
@@ -132,8 +132,8 @@ describe('who calls', () => {
   })
 })
 
-describe('an answer that is lost', () => {
-  it('never makes a task twice', async () => {
+describe('lost responses', () => {
+  it('submit never creates a task twice', async () => {
     const { fetch, sent } = watched((_, nth) => nth === 1 && loseAnswer())
     const { id, isDuplicate } = await connect({ agent: 'alice', fetch }).submit('job', { n: 1 })
     expect(isDuplicate).toBe(true)
@@ -141,19 +141,19 @@ describe('an answer that is lost', () => {
     expect((await allTasks()).map((task) => task.task_id)).toEqual([id])
   })
 
-  it('never makes a list of tasks twice, and a key that is given stays', async () => {
+  it('createTasks never creates tasks twice and keeps the given keys', async () => {
     const { fetch, sent } = watched((_, nth) => nth === 1 && loseAnswer())
     const tasks = [{ type: 'job', idempotency_key: 'mine' }, { type: 'job' }, { type: 'job' }]
     const { results } = await connect({ agent: 'alice', fetch }).createTasks({ tasks })
     expect(results).toHaveLength(3)
     expect(sent).toHaveLength(2)
-    const kept = await allTasks()
-    expect(kept).toHaveLength(3)
-    expect(kept.filter((task) => task.idempotency_key === 'mine')).toHaveLength(1)
+    const created = await allTasks()
+    expect(created).toHaveLength(3)
+    expect(created.filter((task) => task.idempotency_key === 'mine')).toHaveLength(1)
     expect(tasks[1]).toEqual({ type: 'job' })
   })
 
-  it('never asks twice for the work of a task again', async () => {
+  it('retryTask never creates two tasks', async () => {
     const { id } = await alice.submit('job')
     await alice.cancelTask({ task_id: id })
     const { fetch, sent } = watched((_, nth) => nth === 1 && loseAnswer())
@@ -163,7 +163,7 @@ describe('an answer that is lost', () => {
     expect((await allTasks()).map((task) => task.task_id).sort()).toEqual([id, task_id].sort())
   })
 
-  it('is thrown for a call that must not be repeated', async () => {
+  it('a call that must not be repeated throws', async () => {
     await alice.submit('job')
     const { fetch, sent } = watched(loseAnswer)
     const claiming = connect({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
@@ -173,7 +173,7 @@ describe('an answer that is lost', () => {
 })
 
 describe('wait', () => {
-  it('ends with the task', async () => {
+  it('wait resolves when the task has ended', async () => {
     const submitted = await alice.submit('add', { a: 1 })
     const waiting = submitted.wait()
     await succeed({ sum: 1 })
@@ -181,7 +181,7 @@ describe('wait', () => {
     expect(await waiting).not.toHaveProperty('done')
   })
 
-  it('ends with the reason of the signal', async () => {
+  it('wait rejects with the reason of the signal', async () => {
     const { id } = await alice.submit('job')
     const stop = new AbortController()
     const why = new Error('enough')
@@ -193,7 +193,7 @@ describe('wait', () => {
     await expect(alice.wait(id, { signal: AbortSignal.abort(why) })).rejects.toBe(why)
   })
 
-  it('times out while the task continues', async () => {
+  it('wait times out while the task continues', async () => {
     const { id } = await alice.submit('job')
     const error: unknown = await alice.wait(id, { timeoutMs: 30 }).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(WaitTimeout)
@@ -202,7 +202,7 @@ describe('wait', () => {
   })
 
   it.each([30, 300, 1300])(
-    'of at most %i ms has the task as it was last seen, and never asks for longer',
+    'a timeout of %i ms includes the last state of the task and limits the wait of each request',
     async (timeoutMs) => {
       const { id } = await alice.submit('job')
       const { fetch, sent } = watched()
@@ -216,7 +216,7 @@ describe('wait', () => {
     },
   )
 
-  it('whose server answers only after its time looks once more, and may find the end', async () => {
+  it('a response after the timeout is followed by one more read, which may find the end', async () => {
     const { id } = await alice.submit('job')
     const deaf: typeof globalThis.fetch = async (input, init) => {
       if (!String(input).includes('/wait')) return fetch(input, init)
@@ -229,12 +229,12 @@ describe('wait', () => {
     expect(task).toMatchObject({ status: 'succeeded', result: { result: 'done' } })
   })
 
-  it('goes on through an approval without a pause, and says that it waits for a person', async () => {
+  it('wait continues through an approval without a pause and reports it', async () => {
     const { id } = await alice.submit('job')
     const { fetch, sent } = watched()
     const seen: string[] = []
     let tell = () => {}
-    const told = new Promise<void>((resolve) => {
+    const updated = new Promise<void>((resolve) => {
       tell = resolve
     })
     const waiting = connect({ agent: 'alice', fetch }).wait(id, {
@@ -244,7 +244,7 @@ describe('wait', () => {
       },
     })
     await connect().ask({ ...(await claim()), kind: 'approval', request: { title: 'Go on?' } })
-    await told
+    await updated
     await gate.approve(admin(), { task_id: id })
     await succeed('approved')
     expect(await waiting).toMatchObject({ status: 'succeeded' })
@@ -252,13 +252,13 @@ describe('wait', () => {
     expect(sent.map(({ url }) => new URL(url).searchParams.get('until'))).toEqual(['rest', 'done'])
   })
 
-  it('outlives a server that is away for a while', async () => {
+  it('wait survives a temporary outage of the server', async () => {
     const { id } = await alice.submit('job')
     let asked = 0
     const flaky: typeof globalThis.fetch = async (input, init) => {
       asked += 1
       if (asked === 2) loseAnswer()
-      // The server holds no call, so that the wait has to ask again.
+      // The server does not hold the request, so that the wait has to ask again.
       const answer = await fetch(String(input).replace('wait_seconds=25', 'wait_seconds=0'), init)
       if (asked === 1) await succeed('done')
       return answer
@@ -268,14 +268,14 @@ describe('wait', () => {
     expect(asked).toBe(3)
   })
 
-  it('fails immediately where no server has ever responded', async () => {
+  it('wait fails immediately if no server has ever responded', async () => {
     const nowhere = connect({ fetch: async () => loseAnswer(), retry: false })
     await expect(nowhere.wait('0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c')).rejects.toMatchObject({
       code: 'UNREACHABLE',
     })
   })
 
-  it('tells that there is no such task', async () => {
+  it('wait reports an unknown task', async () => {
     await expect(alice.wait('0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c')).rejects.toMatchObject({
       code: 'TASK_NOT_FOUND',
     })
@@ -283,7 +283,7 @@ describe('wait', () => {
 })
 
 describe('run', () => {
-  it('gives the result', async () => {
+  it('run returns the result', async () => {
     const running = alice.run<{ sum: number }>('add', { a: 1, b: 2 }, { labels: { team: 'a' } })
     await succeed({ sum: 3 })
     const { sum } = await running
@@ -291,7 +291,7 @@ describe('run', () => {
     expect((await allTasks())[0]).toMatchObject({ payload: { a: 1, b: 2 }, labels: { team: 'a' } })
   })
 
-  it('throws a failure with its task', async () => {
+  it('run throws a failure with its task', async () => {
     const running = alice.run('add').catch((reason: unknown) => reason)
     await connect().fail({ ...(await claim()), error: { code: 'NO_PAGE', message: 'there is no such page' } })
     const error = await running
@@ -302,7 +302,7 @@ describe('run', () => {
     })
   })
 
-  it('throws when the task was canceled', async () => {
+  it('result throws if the task was canceled', async () => {
     const submitted = await alice.submit('add')
     const result = submitted.result()
     const failed = expect(result).rejects.toThrow(TaskCanceled)
@@ -311,8 +311,8 @@ describe('run', () => {
   })
 })
 
-describe('lists', () => {
-  it('are fetched page by page, and no further than they are read', async () => {
+describe('iterators', () => {
+  it('pages are fetched only as far as they are read', async () => {
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.unshift((await alice.submit('job', { n })).id)
     const { fetch, sent } = watched()
@@ -328,7 +328,7 @@ describe('lists', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('of receipts and obligations go on from page to page', async () => {
+  it('receipts and obligations continue from page to page', async () => {
     const ids: string[] = []
     for (let n = 0; n < 3; n++) ids.push((await alice.submit('job')).id)
     await succeed('done')
@@ -337,17 +337,18 @@ describe('lists', () => {
     for await (const receipt of alice.obligations({ limit: 1 })) owed.push(receipt.task_id)
     expect(owed).toEqual(ids.slice(1))
 
-    const told: string[] = []
-    for await (const receipt of alice.receipts({ task_id: ids[0], limit: 1 })) told.push(receipt.receipt_type)
-    expect(told).toEqual(
+    const types: string[] = []
+    for await (const receipt of alice.receipts({ task_id: ids[0], limit: 1 }))
+      types.push(receipt.receipt_type)
+    expect(types).toEqual(
       (await gate.listReceipts(admin(), { task_id: ids[0] })).receipts.map((r) => r.receipt_type),
     )
-    expect(told.length).toBeGreaterThan(1)
+    expect(types.length).toBeGreaterThan(1)
   })
 })
 
 describe('events', () => {
-  it('tell of the changes of one’s own tasks until the loop is left', async () => {
+  it("events yields the changes of the caller's tasks until the loop ends", async () => {
     const seen: string[] = []
     let opened = () => {}
     const isOpen = new Promise<void>((resolve) => {
@@ -368,8 +369,8 @@ describe('events', () => {
   })
 })
 
-describe('a result in a channel', () => {
-  /** Hands a task over, and completes it. */
+describe('results in a channel', () => {
+  /** Creates a task and completes it. */
   async function done(report: object) {
     const submitted = await alice.submit('job')
     const worker = connect()
@@ -379,7 +380,7 @@ describe('a result in a channel', () => {
     return submitted
   }
 
-  it('is fetched, if it is JSON', async () => {
+  it('a JSON result is fetched', async () => {
     const result = { text: 'x'.repeat(1_100_000) }
     const submitted = await done({ result })
     expect(stored.blobs()).toHaveLength(1)
@@ -387,7 +388,7 @@ describe('a result in a channel', () => {
     expect(await alice.result(await submitted.wait())).toEqual(result)
   })
 
-  it('is a pointer, if it is something else', async () => {
+  it('another media type is returned as a pointer', async () => {
     const pointer = { channel: 'blob', pointer: 'blob:main/0', media_type: 'image/png' }
     const submitted = await done({ result: pointer, artifacts: [pointer] })
     expect(await submitted.result()).toEqual(pointer)
@@ -398,7 +399,7 @@ describe('cancelAll', () => {
   const create = (count: number, session_id: string) =>
     alice.createTasks({ tasks: Array.from({ length: count }, () => ({ type: 'job', session_id })) })
 
-  it('ends all that fit, and counts on the way', async () => {
+  it('cancelAll cancels all matching tasks and reports the count', async () => {
     for (let i = 0; i < 3; i++) await create(800, 's')
     await create(2, 'other')
     const counts: number[] = []
@@ -411,7 +412,7 @@ describe('cancelAll', () => {
     expect(await alice.cancelAll({ all: true })).toEqual({ count: 2, skipped: 0 })
   })
 
-  it('stops when its signal aborts', async () => {
+  it('cancelAll stops when its signal is aborted', async () => {
     for (let i = 0; i < 3; i++) await create(1000, 's')
     const stopping = new AbortController()
     const onCount = () => stopping.abort(new Error('that will do'))

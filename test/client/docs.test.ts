@@ -12,11 +12,11 @@ import { task, worker } from '../../src/worker/index.ts'
 import { repositoryText } from '../core/documents.ts'
 import { blocksOf } from '../docs/markdown.ts'
 
-/** All code of a page, in order, as one program that uses the package by its name. */
+/** All code of a page, in order, as one program that imports the package by its name. */
 function programOf(page: string, change: (text: string) => string = (text) => text): string {
   const blocks = blocksOf(repositoryText(page)).filter(({ language }) => language === 'ts')
   expect(blocks.length).toBeGreaterThan(3)
-  // Inside the package, where its name leads to itself.
+  // Inside of the package, where its name resolves to itself.
   const cache = fileURLToPath(new URL('../../.cache/', import.meta.url))
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'docs-'))
@@ -38,8 +38,8 @@ async function run(file: string): Promise<{ code: unknown; text: string }> {
   return { code, text }
 }
 
-describe('the code of', () => {
-  it('docs/clients.md does what it says', { timeout: 60_000 }, async () => {
+describe('code in the documentation', () => {
+  it('the code of docs/clients.md prints what the page says', { timeout: 60_000 }, async () => {
     const config = loadConfig({
       env: {},
       file: devNull,
@@ -47,7 +47,7 @@ describe('the code of', () => {
       preset: () => ({ allow_insecure_dev: true }),
     })
     const server = await openServer(config, createLogger('silent'), { drainMs: 0, graceMs: 0 })
-    // As the worker of "asyncgate dev --demo" does it.
+    // Like the worker of "asyncgate dev --demo".
     const echo = task('echo', { run: (payload) => ({ echo: payload }) })
     const working = worker({ url: server.url, tasks: [echo], signals: false, logger: false })
     const stopped = working.run()
@@ -67,7 +67,7 @@ describe('the code of', () => {
     expect(text).toContain('echo succeeded')
   })
 
-  it('docs/testing.md passes', { timeout: 60_000 }, async () => {
+  it('the code of docs/testing.md passes', { timeout: 60_000 }, async () => {
     const { code, text } = await run(programOf('docs/testing.md'))
     expect(code, text).toBe(0)
     expect(text).toMatch(/pass 7\b/)

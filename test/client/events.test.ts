@@ -11,7 +11,7 @@ function gate(...replies: Reply[]) {
   return { sent, transport: new Transport({ url, fetch }) }
 }
 
-/** The first events of a stream, which is then left. */
+/** Reads the first events of a stream and then closes it. */
 async function take(count: number, events: AsyncIterable<ServerEvent>): Promise<ServerEvent[]> {
   const taken: ServerEvent[] = []
   for await (const event of events) {
@@ -28,8 +28,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('a stream of events', () => {
-  it('is read however it is cut into pieces', async () => {
+describe('event stream of the client', () => {
+  it('events are parsed however the stream is split into chunks', async () => {
     const whole =
       ': connected\n\nevent: task\ndata: {"n":\ndata: 1}\n\ndata: "é"\r\nid: 7\r\n\r\n: still here\n\nevent: task\ndata:2\n\n'
     for (const size of [1, 3, 1000]) {
@@ -43,7 +43,7 @@ describe('a stream of events', () => {
     }
   })
 
-  it('is opened again when it ends or cannot be had, and says so', async () => {
+  it('the stream is reopened when it ends or fails, and onOpen is called', async () => {
     const { transport, sent } = gate(
       stream(['data: 1\n\n']),
       broken('ECONNREFUSED'),
@@ -58,7 +58,7 @@ describe('a stream of events', () => {
     expect(sent).toHaveLength(4)
   })
 
-  it('that is silent for too long is dead', async () => {
+  it('a stream without data for too long is closed and reopened', async () => {
     const { transport, sent } = gate(
       stream([': connected\n\n'], { stays: true }),
       stream(['data: 1\n\n'], { stays: true }),
@@ -71,20 +71,20 @@ describe('a stream of events', () => {
     expect(sent[0]?.signal.aborted).toBe(true)
   })
 
-  it('that is refused is not asked for again', async () => {
+  it('a refused stream is not retried', async () => {
     const { transport, sent } = gate(json({ code: 'UNAUTHENTICATED', message: 'No.', retryable: false }, 401))
     await expect(take(1, transport.events('/v1/events'))).rejects.toThrow(GateError)
     expect(sent).toHaveLength(1)
   })
 
-  it('is closed when the loop is left', async () => {
+  it('the stream is closed when the loop ends', async () => {
     const { transport, sent } = gate(stream(['data: 1\n\n'], { stays: true }))
     await take(1, transport.events('/v1/events'))
     expect(sent[0]?.signal.aborted).toBe(true)
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('ends with the reason of the signal, between events and between connections', async () => {
+  it('the stream rejects with the reason of the signal, between events and between connections', async () => {
     const why = new Error('enough')
     for (const replies of [[stream([': connected\n\n'], { stays: true })], [broken('ECONNREFUSED')]]) {
       const stop = new AbortController()

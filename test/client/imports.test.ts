@@ -7,7 +7,7 @@ import { parseAst } from 'vitest/node'
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
 
-/** The specifiers of all imports of a file, static and dynamic; computed ones show as `(computed)`. */
+/** The specifiers of all static and dynamic imports of a file; computed ones are `(computed)`. */
 function importsOf(file: string): string[] {
   const found: string[] = []
   const visit = (node: unknown): void => {
@@ -23,7 +23,7 @@ function importsOf(file: string): string[] {
   return found
 }
 
-/** Names that a file uses and that only Node has. What `globalThis` or `typeof` is asked for may be absent. */
+/** Names of a file that only Node has. Names that are looked up with `globalThis` or `typeof` may be absent. */
 function nodeNamesOf(file: string): string[] {
   const found: string[] = []
   const asked = new Set<unknown>()
@@ -51,7 +51,7 @@ const NODE_NAMES: ReadonlySet<unknown> = new Set([
   '__filename',
 ])
 
-/** All files that an entry loads, and all that it imports from elsewhere. */
+/** All files that an entry loads, and all modules that it imports from elsewhere. */
 function reach(entry: string): { files: string[]; others: string[] } {
   const files = [entry]
   const others: string[] = []
@@ -73,32 +73,32 @@ describe.each(['client/index.js', 'worker/index.js'])('dist/%s', (entry) => {
     if (!existsSync(dist + entry)) throw new Error(`dist/${entry} is missing; run npm run build`)
   })
 
-  it('reaches no file of the server', () => {
+  it('the entry imports no file of the server', () => {
     const { files } = reach(entry)
     expect(files.length).toBeGreaterThan(3)
     expect(files.filter((file) => !/^(client|worker)\//.test(file))).toEqual([])
   })
 
-  it('needs no package and no module of Node', () => {
+  it('the entry imports no package and no Node module', () => {
     expect(reach(entry).others).toEqual([])
   })
 
-  it('uses no name that only Node has', () => {
+  it('the entry uses no name that only Node has', () => {
     expect(reach(entry).files.flatMap(nodeNamesOf)).toEqual([])
   })
 })
 
-it('the walk finds what it is to find', () => {
+it('the check finds Node imports and Node names', () => {
   const { files, others } = reach('testing/index.js')
   expect(files).toContain('features/gate.js')
   expect(others).toContain('testing/index.js: node:os')
   expect(nodeNamesOf('http/response.js')).toContain('http/response.js: Buffer')
 })
 
-it('the declared types need no types of Node', { timeout: 60_000 }, () => {
+it('the declared types need no Node types', { timeout: 60_000 }, () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   mkdirSync(`${root}.cache`, { recursive: true })
-  // Inside the package, where its name leads to itself.
+  // Inside of the package, where its name resolves to itself.
   const folder = mkdtempSync(`${root}.cache/browser-`)
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(`${folder}/main.ts`, PROGRAM)

@@ -9,7 +9,7 @@ export interface Sent {
 
 export type Reply = (sent: Sent) => Response | Promise<Response>
 
-/** A fetch that answers with one reply after the other, and notes what it was sent. */
+/** A fetch that returns one reply after the other and records its calls. */
 export function scripted(...replies: Reply[]) {
   const sent: Sent[] = []
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -49,7 +49,7 @@ export const text =
   () =>
     new Response(body, { status, headers: { 'content-type': 'text/html' } })
 
-/** As fetch tells that the connection broke. */
+/** The error of fetch for a broken connection. */
 export const broken =
   (code: string): Reply =>
   () => {
@@ -62,7 +62,7 @@ export const silent: Reply = ({ signal }) =>
     signal.addEventListener('abort', () => reject(signal.reason))
   })
 
-/** A stream of events, that stays open if it is to. */
+/** An event stream that stays open on request. */
 export const stream =
   (chunks: readonly string[], { stays = false } = {}): Reply =>
   ({ signal }) => {

@@ -22,8 +22,8 @@ async function failure(call: Promise<unknown>): Promise<GateError> {
   return error
 }
 
-describe('a request', () => {
-  it('carries the key, the headers of the client and a body of JSON', async () => {
+describe('requests', () => {
+  it('a request contains the key, the headers of the client and a JSON body', async () => {
     const { transport: gate, sent } = transport(json({ ok: true }))
     await expect(gate.request('POST', '/v1/tasks', { type: 'echo' })).resolves.toEqual({ ok: true })
     expect(sent[0]).toMatchObject({ url: `${url}/v1/tasks`, method: 'POST', body: { type: 'echo' } })
@@ -32,14 +32,14 @@ describe('a request', () => {
     expect(sent[0]?.headers.get('content-type')).toBe('application/json')
   })
 
-  it('has its fields in the query when it only asks', async () => {
+  it('a GET request has its fields in the query', async () => {
     const { transport: gate, sent } = transport(json({}))
     await gate.request('GET', '/v1/tasks', { limit: 5, status: undefined, labels: { 'a b': 'c&d' } })
     expect(sent[0]?.url).toBe(`${url}/v1/tasks?limit=5&label.a+b=c%26d`)
     expect(queryOf({ ids: ['a', 'b'], open: true })).toBe('?ids=a&ids=b&open=true')
   })
 
-  it('keeps the path below which a server lives', async () => {
+  it('the path of the base URL is kept', async () => {
     const { fetch, sent } = scripted(json({}))
     await new Transport({ url: 'https://example.com/gate/', fetch }).request('GET', '/v1/health')
     expect(sent[0]?.url).toBe('https://example.com/gate/v1/health')
@@ -49,17 +49,17 @@ describe('a request', () => {
     ['nowhere', /is not the URL of a server/],
     ['ftp://example.com', /is not the URL of a server/],
     ['http://user:password@example.com', /Pass the key as "key"/],
-  ])('is refused with the url %s', (wrong, message) => {
+  ])('the url %s is refused', (wrong, message) => {
     expect(() => new Transport({ url: wrong })).toThrow(message)
   })
 
-  it('is refused with a key that is not a valid header', () => {
+  it('a key that is not a valid header is refused', () => {
     expect(() => new Transport({ url, key: 'a\nb' })).toThrow(TypeError)
   })
 })
 
-describe('a refusal', () => {
-  it('says all that the server said', async () => {
+describe('refusals', () => {
+  it('GateError contains all fields of the error response', async () => {
     const body = {
       code: 'LEASE_INVALID_OR_EXPIRED',
       message: 'The lease is wrong.',
@@ -82,20 +82,20 @@ describe('a refusal', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('of another server has its own error', async () => {
+  it('a response that is not from AsyncGate has a separate error code', async () => {
     const { transport: gate } = transport(text('<h1>Not here</h1>', 404), text('<h1>Hello</h1>', 200))
     expect(await failure(gate.request('GET', '/'))).toMatchObject({ code: 'HTTP_404', retryable: false })
     expect(await failure(gate.request('GET', '/'))).toMatchObject({ code: 'STRANGE_ANSWER' })
   })
 })
 
-describe('what may pass', () => {
+describe('retries', () => {
   it.each([
     ['an overloaded server', json(OVERLOADED, 503)],
-    ['a proxy without a server behind it', text('Bad gateway', 502)],
-    ['a connection that breaks', broken('ECONNRESET')],
-    ['a server that is not there yet', broken('ECONNREFUSED')],
-  ])('is tried again: %s', async (_, reply) => {
+    ['a proxy without a backend', text('Bad gateway', 502)],
+    ['a broken connection', broken('ECONNRESET')],
+    ['a server that has not started yet', broken('ECONNREFUSED')],
+  ])('a request is retried after a failure: %s', async (_, reply) => {
     const { transport: gate, sent } = transport(reply, reply, json({ ok: true }))
     await expect(gate.request('POST', '/v1/tasks', { type: 'a' }, { retry: FAST })).resolves.toEqual({
       ok: true,
@@ -103,20 +103,20 @@ describe('what may pass', () => {
     expect(sent.map(({ body }) => body)).toEqual([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
   })
 
-  it('is thrown when it persists', async () => {
+  it('a persistent failure is thrown', async () => {
     const { transport: gate, sent } = transport(...Array.from({ length: 4 }, () => json(OVERLOADED, 503)))
     const error = await failure(gate.request('GET', '/', {}, { retry: FAST }))
     expect(error).toMatchObject({ code: 'OVERLOADED', requestId: 'r-1' })
     expect(sent).toHaveLength(4)
   })
 
-  it('is left to the caller who wants no second try', async () => {
+  it('retry false disables retries', async () => {
     const { transport: gate, sent } = transport(json(OVERLOADED, 503))
     expect(await failure(gate.request('GET', '/', {}, { retry: false }))).toMatchObject({ retryable: true })
     expect(sent).toHaveLength(1)
   })
 
-  it('is not tried again when the change may have happened and must not happen twice', async () => {
+  it('a request that must not be repeated is retried only if nothing has happened', async () => {
     const once = { retry: FAST, repeatable: false }
     const unknown = { ...OVERLOADED, code: 'OUTCOME_UNKNOWN' }
     for (const reply of [broken('ECONNRESET'), json(unknown, 503)]) {
@@ -124,13 +124,13 @@ describe('what may pass', () => {
       expect(await failure(gate.request('POST', '/', {}, once))).toMatchObject({ uncertain: true })
       expect(sent).toHaveLength(1)
     }
-    // These say that nothing has happened.
+    // These errors say that nothing has happened.
     const { transport: gate } = transport(broken('ECONNREFUSED'), json(OVERLOADED, 503), json({ ok: true }))
     await expect(gate.request('POST', '/', {}, once)).resolves.toEqual({ ok: true })
   })
 })
 
-describe('time', () => {
+describe('delays and timeouts', () => {
   beforeEach(() => {
     vi.useFakeTimers()
   })
@@ -138,7 +138,7 @@ describe('time', () => {
     vi.useRealTimers()
   })
 
-  it('that the server asks for is given to it', async () => {
+  it('Retry-After is respected', async () => {
     const { transport: gate, sent } = transport(json(OVERLOADED, 503, { 'retry-after': '30' }), json({}))
     const done = gate.request('GET', '/', {}, { retry: FAST })
     await vi.advanceTimersByTimeAsync(29_999)
@@ -148,7 +148,7 @@ describe('time', () => {
     expect(sent).toHaveLength(2)
   })
 
-  it('runs out for a server that does not answer', async () => {
+  it('a server that does not respond times out', async () => {
     const { transport: gate } = transport(silent)
     const failed = failure(gate.request('GET', '/', {}, { retry: false, timeoutMs: 2000 }))
     await vi.advanceTimersByTimeAsync(2000)
@@ -158,7 +158,7 @@ describe('time', () => {
     })
   })
 
-  it('between two tries doubles up to a limit, and is spread', () => {
+  it('the delay doubles up to a limit and is randomized', () => {
     const tries = Array.from({ length: 8 }, (_, i) => i + 1)
     const longest = [5, 10, 20, 40, 60, 60, 60, 60]
     vi.spyOn(Math, 'random').mockReturnValue(1)
@@ -169,16 +169,16 @@ describe('time', () => {
   })
 })
 
-describe('a signal', () => {
+describe('abort signals', () => {
   const why = new Error('enough')
 
-  it('that has aborted before lets nothing out', async () => {
+  it('an aborted signal prevents the request', async () => {
     const { transport: gate, sent } = transport()
     await expect(gate.request('GET', '/', {}, { signal: AbortSignal.abort(why) })).rejects.toBe(why)
     expect(sent).toEqual([])
   })
 
-  it('stops a request that waits for its answer', async () => {
+  it('a signal stops a request that waits for its response', async () => {
     const stop = new AbortController()
     const { transport: gate } = transport((call) => {
       queueMicrotask(() => stop.abort(why))
@@ -187,7 +187,7 @@ describe('a signal', () => {
     await expect(gate.request('GET', '/', {}, { signal: stop.signal })).rejects.toBe(why)
   })
 
-  it('stops a request in the middle of its answer', async () => {
+  it('a signal stops a request in the middle of its response', async () => {
     const stop = new AbortController()
     const { transport: gate } = transport(({ signal }) => {
       const body = new ReadableStream({
@@ -202,7 +202,7 @@ describe('a signal', () => {
     await expect(gate.request('GET', '/', {}, { signal: stop.signal })).rejects.toBe(why)
   })
 
-  it('stops the pause before the next try', async () => {
+  it('a signal stops the delay before the next attempt', async () => {
     const stop = new AbortController()
     const { transport: gate, sent } = transport((call) => {
       setImmediate(() => stop.abort(why))
@@ -212,7 +212,7 @@ describe('a signal', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('has no listeners left when the call has ended', async () => {
+  it('no listeners remain when the call has ended', async () => {
     const { signal } = new AbortController()
     const { transport: gate } = transport(json({}), json({}, 404), json(OVERLOADED, 503), json({}))
     await gate.request('GET', '/', {}, { signal })

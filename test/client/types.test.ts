@@ -8,7 +8,7 @@ const style: Style = { io: 'input', nameOf: () => undefined }
 const answer: Style = { ...style, io: 'answer' }
 
 describe('src/client/operations.ts', () => {
-  it('is what the catalogue says; npm run client-types writes it', () => {
+  it('the file matches the catalogue (npm run client-types writes it)', () => {
     expect(repositoryText('src/client/operations.ts')).toBe(operationsFile())
   })
 })
@@ -26,12 +26,12 @@ const CASES: readonly (readonly [Schema, string])[] = [
   [{}, 'unknown'],
 ]
 
-describe('the type of a schema', () => {
+describe('types of schemas', () => {
   it.each(CASES)('%j is %s', (schema, type) => {
     expect(typeOf(schema, style)).toBe(type)
   })
 
-  it('says which members may be absent, and is read-only in answers', () => {
+  it('optional properties are marked, and results are read-only', () => {
     const schema: Schema = {
       type: 'object',
       properties: { id: { type: 'string' }, n: { type: 'number' }, any: {} },

@@ -8,7 +8,7 @@ export const says = (...lines: string[]): CallToolResult => ({ content: lines.ma
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
-/** Silence: a WAV file without samples. */
+/** A WAV file without samples. */
 export const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA='
 
 export const image: ContentBlock = { type: 'image', data: PNG, mimeType: 'image/png' }

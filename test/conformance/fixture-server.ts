@@ -21,7 +21,7 @@ import { type TalkingTool, talkingTools } from './talking-tools.ts'
 import { openTaskFixtures } from './task-tools.ts'
 
 /**
- * A server with everything that the official conformance suite asks for, on the HTTP and MCP stack of the gate:
+ * A server with everything that the official conformance suite needs, on the HTTP and MCP stack of the gate:
  * `fixture-server.ts [--no-fast-path] [--no-sessions]` prints its address.
  */
 const bus = new InMemoryServerEventBus()
@@ -124,5 +124,5 @@ http.listen(0, '127.0.0.1', () => {
   const address = http.address()
   if (typeof address === 'object' && address) console.log(`http://127.0.0.1:${address.port}/mcp`)
 })
-// It ends with the process that started it.
+// The server ends with the process that started it.
 process.once('disconnect', () => process.exit())

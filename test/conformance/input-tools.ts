@@ -17,13 +17,13 @@ import type { TalkingTool } from './talking-tools.ts'
 const codec = createRequestStateCodec({ key: randomBytes(32) })
 const Capabilities = z.record(z.string(), z.unknown())
 
-/** What the client declared with this request. */
+/** The capabilities that the client declared with this request. */
 export function capabilitiesOf({ mcpReq }: ServerContext): Readonly<Record<string, unknown>> {
   const declared = Object.entries(mcpReq.envelope ?? {}).find(([key]) => key === CLIENT_CAPABILITIES_META_KEY)
   return Capabilities.parse(declared?.[1] ?? {})
 }
 
-/** The state that came back, or undefined in the first round; a state that was changed on the way is refused. */
+/** The returned state, or undefined in the first round; a modified state is refused. */
 async function stateOf(context: ServerContext): Promise<unknown> {
   const state = context.mcpReq.requestState()
   if (state === undefined) return undefined
@@ -62,7 +62,7 @@ const askModel = (text: string) =>
 const has = ({ mcpReq }: ServerContext, key: string) =>
   inputResponse(mcpReq.inputResponses, key).kind !== 'missing'
 
-/** Asks until every request has an answer of its kind. */
+/** Asks until every request has a response of its kind. */
 function asking(requests: Readonly<Record<string, InputRequest>>): TalkingTool {
   return async (_, context) => {
     const answered = Object.keys(requests).every((key) => has(context, key))

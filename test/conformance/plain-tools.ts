@@ -1,7 +1,7 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 import { audio, image, resource, says, text } from './content.ts'
 
-/** Tools that answer by themselves. They go through the fast path, as the tools of the gate do. */
+/** Tools with a fixed result. They use the fast path, as the tools of the gate do. */
 export const plainTools: Readonly<Record<string, CallToolResult>> = {
   test_simple_text: says('This is a simple text response for testing.'),
   test_image_content: { content: [image] },
@@ -26,7 +26,7 @@ const address = {
   properties: { street: { type: 'string' }, city: { type: 'string' } },
 }
 
-/** Schemas with keywords that a server must list as they are. */
+/** Schemas with keywords that a server must list unchanged. */
 export const schemas: Readonly<Record<string, Tool['inputSchema']>> = {
   test_sampling: { type: 'object', properties: { prompt: { type: 'string' } }, required: ['prompt'] },
   test_elicitation: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },

@@ -81,7 +81,7 @@ const resources: readonly Resource[] = [
   {
     uri: 'test://static-text',
     name: 'static-text',
-    description: 'A text that stays as it is',
+    description: 'A static text',
     mimeType: 'text/plain',
   },
   { uri: 'test://static-binary', name: 'static-binary', description: 'An image', mimeType: 'image/png' },

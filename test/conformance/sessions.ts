@@ -4,7 +4,7 @@ import { type EventStore, isInitializeRequest, type JSONRPCMessage } from '@mode
 import { createServer, type ServerDefinition } from '../../src/mcp/server.ts'
 import { type LegacyHandler, statelessHandler } from '../../src/mcp/transport/legacy.ts'
 
-/** What the gate does not need but the suite asks for: servers that ask the client back, in a session. */
+/** Features that only the suite needs: servers that send requests to the client within a session. */
 export function sessionHandler(
   definition: ServerDefinition,
   options: Parameters<typeof statelessHandler>[1],
@@ -35,7 +35,7 @@ export function sessionHandler(
   }
 }
 
-/** What was sent on a stream, for a client that comes back. */
+/** The events of a stream, for a client that reconnects. */
 class MemoryEvents implements EventStore {
   readonly #events: { stream: string; message: JSONRPCMessage }[] = []
 

@@ -63,7 +63,7 @@ async function elicit(
   return says(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`)
 }
 
-/** Tools that speak with the client before they answer, which only the SDK can carry. */
+/** Tools that send requests to the client before they return, which only the SDK supports. */
 export const talkingTools: Readonly<Record<string, TalkingTool>> = {
   ...inputTools,
 

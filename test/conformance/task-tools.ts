@@ -12,13 +12,13 @@ import type { Call, TaskTool } from '../../src/mcp/tools/tool.ts'
 import { tasksRequired } from '../../src/mcp/transport/capabilities.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
-// The fixtures of the suite that are tasks, on a gate of their own: types of tasks that are tools, and a worker.
+// The task fixtures of the suite on a separate gate: task types with tools, and a worker.
 
 const TENANT = 'default'
 const ADMIN: Caller = { tenant: TENANT, principal: { kind: 'human', id: 'fixtures' }, role: 'admin' }
 const WORKER: Caller = { tenant: TENANT, principal: { kind: 'worker', id: 'fixtures' }, role: 'worker' }
 
-/** How a piece of work ends. */
+/** How the handler ends. */
 type End =
   | { readonly result: unknown }
   | { readonly error: Fields }
@@ -29,7 +29,7 @@ const form = (properties: Fields) => ({ type: 'object', properties })
 const CONFIRM = form({ confirm: { type: 'boolean' } })
 const NAME = form({ name: { type: 'string' }, confirm: { type: 'boolean' } })
 
-/** What the worker does, by type. */
+/** The handlers of the worker, by type. */
 const WORK: Readonly<Record<string, (offer: OfferView) => Promise<End>>> = {
   async slow_compute({ payload }) {
     const { seconds, label } = Seconds.parse(payload)
@@ -55,7 +55,7 @@ const WORK: Readonly<Record<string, (offer: OfferView) => Promise<End>>> = {
   },
 }
 
-/** Only for clients that know tasks. */
+/** Only for clients that support tasks. */
 const TASK_ONLY: ReadonlySet<string> = new Set(['failing_job'])
 
 export interface TaskFixtures {
@@ -100,7 +100,7 @@ async function end(gate: Gate, offer: OfferView): Promise<void> {
   const held = { worker_id: 'fixtures', task_id, lease_id }
   const ended = await WORK[type]?.(offer)
   if (ended === undefined) return
-  // What was canceled in the meantime is nobody's any more.
+  // Tasks that were canceled in the meantime have no lease.
   if ((await gate.getTask(ADMIN, { task_id })).status === 'canceled') return
   if ('ask' in ended) await gate.ask(WORKER, { ...held, kind: 'input', request: ended.ask })
   else if ('error' in ended) await gate.fail(WORKER, { ...held, error: ended.error })
@@ -111,8 +111,8 @@ const Part = z.object({ action: z.literal('accept'), content: z.record(z.string(
 const PARTS = ['first', 'second']
 
 /**
- * Of one question that wants several things it makes several requests, which can be answered one by one. The gate itself
- * asks one thing at a time.
+ * Splits a question for several values into separate requests, which can be answered one by one. The gate itself asks
+ * one question at a time.
  */
 class PartTasks extends Tasks {
   readonly #given = new Map<string, Map<string, unknown>>()

@@ -17,7 +17,7 @@ import {
 describeGates(
   'sign-in to the console',
   (open) => {
-    it('requires a key and then opens the requested page', async () => {
+    it('sign-in requires a key and then opens the requested page', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       const refused = await visitor.get('/tasks?status=failed')
@@ -37,14 +37,14 @@ describeGates(
       expect(wordsOf(page.text)).toContain('Signed in as maria')
     })
 
-    it('uses the name of the key, not the name in the form', async () => {
+    it('the name of the key is used, not the name in the form', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, ADMINS)).visitor()
       await visitor.signIn(KEY_OF_PEDRO, 'maria')
       expect(wordsOf((await visitor.get('/tasks')).text)).toContain('Signed in as pedro')
     })
 
-    it('refuses the shared key with any name', async () => {
+    it('the shared key is refused with any name', async () => {
       const { gate } = await open()
       const alone = { ...LOCKED, local_keys: null }
       for (const auth of [ADMINS, LOCKED, alone]) {
@@ -58,7 +58,7 @@ describeGates(
       expect(await open_.get('/tasks')).toMatchObject({ status: 303 })
     })
 
-    it('refuses a cookie that is signed with the shared key', async () => {
+    it('a cookie that is signed with the shared key is refused', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, { ...LOCKED, local_keys: null })).visitor()
       const forged = new SignIns(signingSecret([SHARED_KEY]))
@@ -67,7 +67,7 @@ describeGates(
       expect(await visitor.get('/approvals')).toMatchObject({ status: 303 })
     })
 
-    it('refuses a key that does not belong to a person', async () => {
+    it('a key that does not belong to a person is refused', async () => {
       const { gate } = await open()
       class Machines extends Authenticator {
         override authenticate(): Credential {
@@ -80,7 +80,7 @@ describeGates(
       expect(await visitor.get('/tasks')).toMatchObject({ status: 303 })
     })
 
-    it('signs visitors in as operator if no key is required', async () => {
+    it('visitors are signed in as operator if no key is required', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       const page = await visitor.get('/tasks')
@@ -89,7 +89,7 @@ describeGates(
       expect(page.text).not.toContain('Sign out')
     })
 
-    it('ends on sign-out', async () => {
+    it('sign-out ends the sign-in', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       await visitor.signIn(KEY)
@@ -99,7 +99,7 @@ describeGates(
       expect(await visitor.get('/tasks')).toMatchObject({ status: 303 })
     })
 
-    it('never redirects to another site', async () => {
+    it('sign-in never redirects to another site', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       for (const next of [
@@ -115,7 +115,7 @@ describeGates(
       }
     })
 
-    it('restricts the cookie to the console, to HTTP and to the same site', async () => {
+    it('the cookie is restricted to the console, to HTTP and to the same site', async () => {
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED)
       const [plain = ''] = (await pages.visitor().signIn(KEY)).headers['set-cookie'] ?? []
@@ -126,7 +126,7 @@ describeGates(
       expect(secure).toMatch(/; Secure$/)
     })
 
-    it('uses a separate cookie for each port', async () => {
+    it('each port has a separate cookie', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       await visitor.get('/tasks', { host: 'localhost:8080' })
@@ -153,13 +153,13 @@ describeGates(
       return { gate, pages, visitor, task_id, path, fields: hiddenFields(text, `${path}/cancel`) }
     }
 
-    it('are accepted from their own page', async () => {
+    it('a form is accepted from its own page', async () => {
       const { gate, visitor, path, fields, task_id } = await prepare()
       expect(await visitor.post(`${path}/cancel`, fields)).toMatchObject({ status: 303 })
       expect(await statusOf(gate, { task_id })).toBe('canceled')
     })
 
-    it('are refused without the token of the sign-in that loaded the page', async () => {
+    it('a form is refused without the token of the sign-in that loaded the page', async () => {
       const { gate, pages, visitor, path, fields, task_id } = await prepare()
       const other = pages.visitor()
       await other.signIn(KEY_OF_PEDRO)
@@ -169,7 +169,7 @@ describeGates(
       expect(await statusOf(gate, { task_id })).toBe('queued')
     })
 
-    it('are refused from other origins and for other hosts', async () => {
+    it('a form is refused from other origins and for other hosts', async () => {
       const { gate, visitor, path, fields, task_id } = await prepare()
       for (const headers of [
         { origin: 'https://evil.example' },
@@ -186,7 +186,7 @@ describeGates(
       expect(await statusOf(gate, { task_id })).toBe('queued')
     })
 
-    it('are accepted behind a proxy that terminates https', async () => {
+    it('a form is accepted behind a proxy that terminates https', async () => {
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED, { allowed_hosts: ['gate.example'] })
       const visitor = pages.visitor({ host: 'gate.example', origin: 'https://gate.example' })
@@ -196,7 +196,7 @@ describeGates(
       expect(sent.status).toBe(303)
     })
 
-    it('are refused with another media type, method or path', async () => {
+    it('a form is refused with another media type, method or path', async () => {
       const { visitor, path, fields } = await prepare()
       const json = { 'content-type': 'application/json' }
       expect(await visitor.post(`${path}/cancel`, fields, json)).toMatchObject({ status: 415 })
@@ -206,7 +206,7 @@ describeGates(
       expect(await visitor.get('/tasks/%E0%A4%A')).toMatchObject({ status: 404 })
     })
 
-    it('redirect to the sign-in page after a sign-out', async () => {
+    it('a form redirects to the sign-in page after a sign-out', async () => {
       const { visitor, path, fields } = await prepare()
       visitor.cookie = ''
       expect(await visitor.post(`${path}/cancel`, fields)).toMatchObject({
@@ -221,7 +221,7 @@ describeGates(
 describeGates(
   'responses of the console',
   (open) => {
-    it('have a content security policy that allows only files of the console', async () => {
+    it('every response has a content security policy that allows only files of the console', async () => {
       const { gate } = await open()
       const pages = await servePages(gate)
       const visitor = pages.visitor()
@@ -239,7 +239,7 @@ describeGates(
       }
     })
 
-    it('load two files that browsers may cache', async () => {
+    it('pages load two files that browsers may cache', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       const { text } = await visitor.get('/login')
@@ -257,7 +257,7 @@ describeGates(
       }
     })
 
-    it('redirect from /console to the approvals', async () => {
+    it('/console redirects to the approvals', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       expect(await visitor.get('')).toMatchObject({
@@ -267,7 +267,7 @@ describeGates(
       expect(await visitor.get('/')).toMatchObject({ status: 303 })
     })
 
-    it('do not reveal internal errors', async () => {
+    it('internal errors are not revealed', async () => {
       const { gate } = await open()
       const pages = await servePages(gate)
       gate.call = () => Promise.reject(new Error('the password is swordfish'))

@@ -26,7 +26,7 @@ async function waiting(gate: Gate, payload: object = { amount: 250, to: 'shop' }
 }
 
 describeGates(
-  'the console',
+  'actions in the console',
   (open) => {
     async function prepare() {
       const bench = await open()
@@ -36,7 +36,7 @@ describeGates(
       return { ...bench, pages, visitor }
     }
 
-    it('approves as the person who is signed in', async () => {
+    it('an approval is recorded for the person who is signed in', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const list = await visitor.get('/approvals')
@@ -58,7 +58,7 @@ describeGates(
       expect(approval).not.toHaveProperty('diff')
     })
 
-    it('approves an edited payload, and shows the difference', async () => {
+    it('an edited payload is approved, and the difference is shown', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -68,7 +68,7 @@ describeGates(
       expect((await lease(gate)).payload).toEqual({ amount: 99, to: 'shop' })
     })
 
-    it('approves the original payload if it was not edited', async () => {
+    it('the original payload is approved if it was not edited', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate, { note: 'a "quoted" <text>', n: 1 })
       const path = `/approvals/${task_id}`
@@ -83,7 +83,7 @@ describeGates(
       expect(await gate.getApproval(admin(), { task_id })).toMatchObject({ state: 'approved', answer: {} })
     })
 
-    it('shows a refused form again with its input', async () => {
+    it('a refused form is shown again with its input', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -108,7 +108,7 @@ describeGates(
       expect(await statusOf(gate, { task_id })).toBe('pending_approval')
     })
 
-    it('remembers an approval until the end of a day', async () => {
+    it('an approval is remembered until the end of a day', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -126,7 +126,7 @@ describeGates(
       expect(odd.status).toBe(400)
     })
 
-    it('denies with a reason', async () => {
+    it('a denial requires a reason and cancels the task', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -139,7 +139,7 @@ describeGates(
       })
     })
 
-    it('shows the first decision to the person who decides second', async () => {
+    it('a second decision shows the first and changes nothing', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -154,7 +154,7 @@ describeGates(
       expect(page.text).not.toContain('Approve</button>')
     })
 
-    it('shows everything that the worker receives and warns of a payload pointer', async () => {
+    it('an approval shows everything that the worker receives and warns of a payload pointer', async () => {
       const { gate, visitor } = await prepare()
       await gate.putPolicy(admin(), RULE)
       const { task_id } = await ask(gate, {
@@ -195,7 +195,7 @@ describeGates(
       expect(list).toContain('and body, inputs, a payload pointer')
     })
 
-    it('decides only on the content that the page showed', async () => {
+    it('a decision applies only to the content that the page showed', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const lease = held(offer)
@@ -217,7 +217,7 @@ describeGates(
       expect(wordsOf(again.text)).toMatch(/Already approved by human: maria .* ago \. Nothing was changed/)
     })
 
-    it('lists approvals by state', async () => {
+    it('approvals are listed by state', async () => {
       const { gate, visitor } = await prepare()
       const first = await waiting(gate)
       await gate.approve(MARIA, { task_id: first })
@@ -230,7 +230,7 @@ describeGates(
       expect((await visitor.get('/approvals?state=lost')).status).toBe(400)
     })
 
-    it('shows the question of a task, and answers it', async () => {
+    it('the question of a task is shown and can be answered', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const request = { message: 'Which size?', schema: { type: 'string', enum: ['a4', 'letter'] } }
@@ -249,18 +249,21 @@ describeGates(
       [{ type: ['string', 'null'] }, 'blue', 'blue'],
       [{ anyOf: [{ type: 'string' }, { type: 'object' }] }, 'green', 'green'],
       [{ type: 'string' }, '12', '12'],
-    ])('takes plain text where the schema %j lets it: %s', async (schema, typed, content) => {
-      const { gate, visitor } = await prepare()
-      const offer = await hold(gate)
-      const request = { message: 'When?', ...(schema && { schema }) }
-      await gate.ask(worker(), { ...held(offer), kind: 'input', request })
-      const path = `/tasks/${offer.task_id}`
-      const answered = await visitor.submit(path, `${path}/answer`, { content: typed })
-      expect(answered.status).toBe(303)
-      expect((await lease(gate)).answers).toMatchObject([{ answer: { content } }])
-    })
+    ])(
+      'plain text is accepted as an answer if the schema %j permits it: %s',
+      async (schema, typed, content) => {
+        const { gate, visitor } = await prepare()
+        const offer = await hold(gate)
+        const request = { message: 'When?', ...(schema && { schema }) }
+        await gate.ask(worker(), { ...held(offer), kind: 'input', request })
+        const path = `/tasks/${offer.task_id}`
+        const answered = await visitor.submit(path, `${path}/answer`, { content: typed })
+        expect(answered.status).toBe(303)
+        expect((await lease(gate)).answers).toMatchObject([{ answer: { content } }])
+      },
+    )
 
-    it('refuses plain text as an answer that must be an object', async () => {
+    it('plain text is refused as an answer that must be an object', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const request = { message: 'Who?', schema: { type: 'object' } }
@@ -271,7 +274,7 @@ describeGates(
       expect(wordsOf(refused.text)).toContain('is not valid JSON')
     })
 
-    it('parses an answer as JSON if its schema requires an object', async () => {
+    it('an answer that starts like JSON is parsed as JSON', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       await gate.ask(worker(), { ...held(offer), kind: 'input', request: { message: 'How many?' } })
@@ -285,7 +288,7 @@ describeGates(
       expect((await lease(gate)).answers).toMatchObject([{ answer: { content: { n: 3 } } }])
     })
 
-    it('cancels a task with a reason and shows the progress of the cancellation', async () => {
+    it('a task is canceled with a reason, and the progress of the cancellation is shown', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const path = `/tasks/${offer.task_id}`
@@ -298,7 +301,7 @@ describeGates(
       expect(await receiptTypes(gate, offer)).toContain('task.canceled')
     })
 
-    it('retries a failed task', async () => {
+    it('a failed task is retried', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate, { payload: { n: 7 } })
       await gate.fail(worker(), { ...held(offer), error: { message: 'no' }, retryable: false })
@@ -309,7 +312,7 @@ describeGates(
       expect((await lease(gate)).payload).toEqual({ n: 7 })
     })
 
-    it('filters tasks by the query of the path', async () => {
+    it('the query of the path filters tasks', async () => {
       const { gate, visitor } = await prepare()
       const one = await ask(gate, { type: 'a', session_id: 's' })
       const two = await ask(gate, { type: 'b' }, agent('bob'))
@@ -325,7 +328,7 @@ describeGates(
       expect((await visitor.get('/tasks?status=lost')).status).toBe(400)
     })
 
-    it('counts tasks by status, ignoring the status of the filter', async () => {
+    it('tasks are counted by status, ignoring the status of the filter', async () => {
       const { gate, visitor } = await prepare()
       const counted = async (query: string) => {
         const { text } = await visitor.get(`/tasks${query}`)
@@ -342,7 +345,7 @@ describeGates(
       expect(await counted('?session_id=none')).toBe('')
     })
 
-    it('pages through tasks', async () => {
+    it('the task list is paginated', async () => {
       const { gate, visitor } = await prepare()
       await askMany(gate, 60)
       const first = await visitor.get('/tasks')
@@ -352,7 +355,7 @@ describeGates(
       expect(second.text.match(/class="row"/g)).toHaveLength(10)
     })
 
-    it('cancels the selected tasks', async () => {
+    it('the selected tasks are canceled', async () => {
       const { gate, visitor } = await prepare()
       const [one = '', two = '', three = ''] = await askMany(gate, 3)
       const form = { task_id: [one, two], reason: 'enough' }
@@ -363,7 +366,7 @@ describeGates(
       expect(wordsOf(none.text)).toContain('Nothing was selected.')
     })
 
-    it('shows how many tasks it would cancel and how many it has canceled', async () => {
+    it('cancel-all shows how many tasks it would cancel and how many it has canceled', async () => {
       const { gate, visitor } = await prepare()
       await askMany(gate, 3, { session_id: 's' })
       const other = await ask(gate)
@@ -378,7 +381,7 @@ describeGates(
       expect(await openTasks(gate)).toEqual([])
     })
 
-    it('shows markup in a result as text', async () => {
+    it('markup in a result is shown as text', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       await finish(gate, offer, { result: '<script>alert(1)</script>' })
@@ -387,7 +390,7 @@ describeGates(
       expect(text).not.toContain('<script>alert')
     })
 
-    it('responds with status 404 for an unknown task', async () => {
+    it('an unknown task has status 404', async () => {
       const { visitor } = await prepare()
       expect((await visitor.get('/tasks/nope')).status).toBe(404)
       expect((await visitor.get('/approvals/01234567-89ab-7def-8123-456789abcdef')).status).toBe(404)

@@ -12,7 +12,7 @@ const program = chromiumProgram()
 const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>\u202E`
 
-describe.skipIf(program === undefined)('in Chromium', () => {
+describe.skipIf(program === undefined)('the console in Chromium', () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launchChromium(program ?? '')
@@ -45,9 +45,9 @@ describe.skipIf(program === undefined)('in Chromium', () => {
   }
 
   describeGates(
-    'the console',
+    'pages of the console',
     (open) => {
-      it('approves with two taps on a phone', async () => {
+      it('an approval takes two taps on a phone', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate)
@@ -64,7 +64,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(problems).toEqual([])
       })
 
-      it('shows the complete approval on a phone', async () => {
+      it('the complete approval is visible on a phone', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate, { to: 'acme', amount: 99_000, lines: Array(40).fill('a line') })
         const { url } = await servePages(gate)
@@ -78,7 +78,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByText('Approved. The task is queued.').waitFor()
       })
 
-      it('can be reloaded after an answer was refused', async () => {
+      it('the page can be reloaded after an answer was refused', async () => {
         const { gate } = await open({ realTime: true })
         const offer = await hold(gate)
         const request = { message: 'Who?', schema: { type: 'object' } }
@@ -94,7 +94,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect((await page.reload())?.status()).toBe(200)
       })
 
-      it('signs in, decides and signs out without JavaScript', async () => {
+      it('sign-in, decision and sign-out work without JavaScript', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate, LOCKED)
@@ -111,7 +111,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByText('You are signed out.').waitFor()
       })
 
-      it('recognizes a person who follows a link on another site', async () => {
+      it('a signed-in person is recognized after following a link from another site', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate, LOCKED)
@@ -130,7 +130,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(page.url()).toBe(`${url}/console/approvals/${task_id}?n=1`)
       })
 
-      it('shows new approvals without a reload and moves nothing under the pointer', async () => {
+      it('new approvals appear without a reload and move nothing under the pointer', async () => {
         const { gate } = await open({ realTime: true })
         const { url } = await servePages(gate)
         const { page, problems } = await openWindow()
@@ -150,7 +150,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(problems).toEqual([])
       })
 
-      it('keeps the content of a field while the page updates', async () => {
+      it('the content of a field is kept while the page updates', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate)
@@ -164,7 +164,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByText('Nothing was changed.').waitFor()
       })
 
-      it('updates the page of a task on progress, cancellation and stop', async () => {
+      it('the page of a task updates on progress, cancellation and stop', async () => {
         const { gate } = await open({ realTime: true })
         const offer = await hold(gate)
         const { url } = await servePages(gate)
@@ -182,7 +182,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(problems).toEqual([])
       })
 
-      it('can be used with the keyboard alone', async () => {
+      it('the console can be used with the keyboard alone', async () => {
         const { gate } = await open({ realTime: true })
         const first = await waiting(gate)
         const second = await waiting(gate)
@@ -210,7 +210,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(await statusOf(gate, { task_id: second })).toBe('queued')
       })
 
-      it('cancels the selected tasks, and all that match after a confirmation', async () => {
+      it('the selected tasks are canceled, and all matching ones after a confirmation', async () => {
         const { gate } = await open({ realTime: true })
         for (let i = 0; i < 3; i++) await ask(gate, { summary: `number ${i}` })
         const { url } = await servePages(gate)
@@ -227,7 +227,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(await openTasks(gate)).toEqual([])
       })
 
-      it('is accessible on every page, light and dark, wide and narrow', async () => {
+      it('every page is accessible, light and dark, wide and narrow', async () => {
         const gateway = await openGateway(open, {
           tools: { slow: STUCK },
           policy: { defaults: { upstream: 'ALLOW' } },
@@ -297,9 +297,9 @@ describe.skipIf(program === undefined)('in Chromium', () => {
   )
 
   describeGates(
-    'a page that is left open',
+    'open pages',
     (open) => {
-      it('does not prevent the server from closing', async () => {
+      it('an open page does not prevent the server from closing', async () => {
         const { gate } = await open({ realTime: true })
         const { task_id } = await ask(gate)
         const { url } = await servePages(gate)

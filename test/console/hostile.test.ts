@@ -7,9 +7,9 @@ const TAG = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 const HOSTILE = `javascript:alert(1)//'${TAG}\u202E\u001B[31m`
 
 describeGates(
-  'what others have written',
+  'untrusted text in the console',
   (open) => {
-    it('is shown as text on every page', async () => {
+    it('untrusted text is shown as text on every page', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       const input = {
@@ -79,7 +79,7 @@ describeGates(
       }
     })
 
-    it('is shown as text in a refused form', async () => {
+    it('untrusted text is shown as text in a refused form', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       await gate.putPolicy(admin(), { id: 'r', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })

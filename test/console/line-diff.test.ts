@@ -5,7 +5,7 @@ import { alignLines } from '../../src/console/line-diff.ts'
 const lines = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 12 })
 
 describe('alignLines', () => {
-  it('preserves all lines and their order', () => {
+  it('alignLines preserves all lines and their order', () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => {
         const pairs = alignLines(before.join('\n'), after.join('\n'))
@@ -15,7 +15,7 @@ describe('alignLines', () => {
     )
   })
 
-  it('aligns equal lines', () => {
+  it('alignLines aligns equal lines', () => {
     expect(alignLines('a\nb\nc', 'a\nx\nc')).toEqual([
       { before: 'a', after: 'a' },
       { before: 'b', after: undefined },
@@ -24,7 +24,7 @@ describe('alignLines', () => {
     ])
   })
 
-  it('does not compare long texts', () => {
+  it('alignLines does not compare long texts', () => {
     const long = Array.from({ length: 5000 }, (_, i) => `line ${i}`).join('\n')
     expect(alignLines(long, `new\n${long}`)).toHaveLength(5001)
   })

@@ -19,7 +19,7 @@ describeGates(
       return { gate, visitor }
     }
 
-    it('are created, disabled, enabled, changed and removed', async () => {
+    it('a rule is created, disabled, enabled, changed and removed', async () => {
       const { gate, visitor } = await prepare()
       const rule = { id: 'a-rule', action: 'BLOCK', scope: { type: 'pay' } }
       const saved = await visitor.submit('/policies/new', '/policies/new', { rule: JSON.stringify(rule) })
@@ -48,7 +48,7 @@ describeGates(
       expect(policies.map(({ id }) => id)).toEqual(['fixed'])
     })
 
-    it('are shown again with their input if they are refused', async () => {
+    it('a refused rule is shown again with its input', async () => {
       const { visitor } = await prepare()
       for (const rule of ['{"id": "x"', '[]', '{"id": "x", "action": "MAYBE"}', '{"id":"x","id":"y"}']) {
         const answer = await visitor.submit('/policies/new', '/policies/new', { rule })
@@ -57,7 +57,7 @@ describeGates(
       }
     })
 
-    it('of the operator file cannot be changed', async () => {
+    it("a rule of the operator's file cannot be changed", async () => {
       const { visitor } = await prepare()
       const list = await visitor.get('/policies')
       expect(wordsOf(list.text)).toMatch(/1 fixed .* fixed /)
@@ -67,7 +67,7 @@ describeGates(
       expect(page.text).not.toContain('<textarea')
     })
 
-    it('are tested, with the outcome of each rule', async () => {
+    it('a policy test shows the outcome of each rule', async () => {
       const { gate, visitor } = await prepare()
       await gate.putPolicy(admin(), {
         id: 'look',
@@ -87,21 +87,21 @@ describeGates(
       expect(await openTasks(gate)).toEqual([])
     })
 
-    it('have redaction patterns, which are created, disabled and removed', async () => {
+    it('redaction patterns are created, disabled and removed', async () => {
       const { gate, visitor } = await prepare()
       const pattern = { name: 'iban', pattern: 'DE[0-9]{20}' }
       await visitor.submit('/policies', '/policies/patterns', pattern)
-      const kept = async () =>
+      const storedPattern = async () =>
         (await gate.listRedactionPatterns(admin(), {})).patterns.find(({ name }) => name === 'iban')
-      expect(await kept()).toMatchObject({ ...pattern, replacement: '[REDACTED]', enabled: true })
+      expect(await storedPattern()).toMatchObject({ ...pattern, replacement: '[REDACTED]', enabled: true })
       const bad = await visitor.submit('/policies', '/policies/patterns', { name: 'x', pattern: '(?=a)' })
       expect(bad.status).toBe(400)
       expect(bad.text).toContain('value="(?=a)"')
       await gate.putRedactionPattern(admin(), { ...pattern, replacement: '' })
       await visitor.submit('/policies', '/policies/patterns/enable')
-      expect(await kept()).toMatchObject({ ...pattern, replacement: '', enabled: false })
+      expect(await storedPattern()).toMatchObject({ ...pattern, replacement: '', enabled: false })
       await visitor.submit('/policies', '/policies/patterns/remove')
-      expect(await kept()).toBeUndefined()
+      expect(await storedPattern()).toBeUndefined()
     })
   },
   ['sqlite'],
@@ -112,7 +112,7 @@ const [OLD, NEW] = ['0a'.repeat(32), '0b'.repeat(32)]
 describeGates(
   'upstreams in the console',
   (open) => {
-    it('show both definitions of a changed tool and accept the new one', async () => {
+    it('both definitions of a changed tool are shown, and the new one can be accepted', async () => {
       const { gate } = await open({
         upstreams: async (store) => {
           const { tenant } = await store.tenant('default')
@@ -152,7 +152,7 @@ describeGates(
       ])
     })
 
-    it('show which rule allows, blocks or requires approval for each tool', async () => {
+    it('each tool shows which rule allows it, blocks it or requires approval', async () => {
       const { gate } = await open({
         upstreams: async (store) => {
           const upstreams = await registryOn(store, { fixed: [program('legacy')] })
@@ -176,7 +176,7 @@ describeGates(
       expect(text).toContain('href="/console/policies/rules/echoes"')
     })
 
-    it('are explained where there are none', async () => {
+    it('the pages say that there are no upstreams', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       expect(wordsOf((await visitor.get('/upstreams')).text)).toContain('There are no upstreams.')
@@ -184,7 +184,7 @@ describeGates(
       expect((await visitor.get('/upstreams/wiki')).status).toBe(501)
     })
 
-    it('respond with status 404 for an unknown name', async () => {
+    it('an unknown upstream has status 404', async () => {
       const { gate } = await open({ upstreams: (store) => registryOn(store) })
       const visitor = (await servePages(gate)).visitor()
       expect((await visitor.get('/upstreams/nope')).status).toBe(404)
@@ -196,7 +196,7 @@ describeGates(
 describeGates(
   'sessions in the console',
   (open) => {
-    it('show callers and calls, change limits, cancel calls and end', async () => {
+    it('a session shows its caller and calls, and can be limited, canceled and ended', async () => {
       const gateway = await openGateway(open, {
         tools: { stuck: STUCK },
         limits: { gateway_session_workers: 1 },

@@ -4,8 +4,8 @@ import { admin } from '../support/gates.ts'
 
 const HOURS = 3_600_000
 
-describe('a sign-in', () => {
-  it('is valid on every instance with the same keys in any order', () => {
+describe('console sign-ins', () => {
+  it('a sign-in is valid on every instance with the same keys in any order', () => {
     const one = new SignIns(signingSecret(['key one', 'key two']))
     const other = new SignIns(signingSecret(['key two', 'key one']))
     const cookie = one.write(one.begin(admin(), true))
@@ -13,18 +13,18 @@ describe('a sign-in', () => {
     expect(read && callerFor(read)).toEqual(admin())
   })
 
-  it('is invalid after the keys change', () => {
+  it('a sign-in is invalid after the keys change', () => {
     const before = new SignIns(signingSecret(['key one', 'key two']))
     const cookie = before.write(before.begin(admin(), true))
     expect(new SignIns(signingSecret(['key one'])).read(cookie)).toBeUndefined()
     expect(new SignIns(signingSecret([])).read(cookie)).toBeUndefined()
   })
 
-  it('is signed with a random secret if there are no keys', () => {
+  it('sign-ins are signed with a random secret if there are no keys', () => {
     expect(signingSecret([])).not.toEqual(signingSecret([]))
   })
 
-  it('ends after 12 hours', () => {
+  it('a sign-in ends after 12 hours', () => {
     let now = 0
     const signIns = new SignIns(signingSecret([]), () => now)
     const cookie = signIns.write(signIns.begin(admin(), true))
@@ -34,7 +34,7 @@ describe('a sign-in', () => {
     expect(signIns.read(cookie)).toBeUndefined()
   })
 
-  it('is invalid if it is modified', () => {
+  it('a modified sign-in is invalid', () => {
     const signIns = new SignIns(signingSecret(['key']))
     const cookie = signIns.write(signIns.begin(admin(), true))
     const [body = '', signature = ''] = cookie.split('.')
@@ -45,7 +45,7 @@ describe('a sign-in', () => {
     }
   })
 
-  it('has its own form token, which is not a cookie', () => {
+  it('each sign-in has its own form token, which is not a cookie', () => {
     const signIns = new SignIns(signingSecret(['key']))
     const [mine, theirs] = [signIns.begin(admin(), true), signIns.begin(admin(), true)]
     expect(signIns.isFormToken(mine, signIns.formToken(mine))).toBe(true)

@@ -6,7 +6,7 @@ import { servePages, wordsOf } from './support.ts'
 describeGates(
   'the page of a task',
   (open) => {
-    it('shows the newest receipts and reports first and links to all older ones', async () => {
+    it('the page shows the newest receipts and reports first and links to all older ones', async () => {
       const { gate } = await open()
       const offer = await hold(gate)
       await Promise.all(
@@ -42,7 +42,7 @@ describeGates(
       expect(newestFirst).toEqual(expect.arrayContaining(all))
     })
 
-    it('omits a payload that the browser already has', async () => {
+    it('the page omits a payload that the browser already has', async () => {
       const { gate } = await open()
       const { task_id } = await hold(gate, { payload: { text: 'a long story' } })
       const visitor = (await servePages(gate)).visitor()

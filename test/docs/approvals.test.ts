@@ -18,7 +18,7 @@ const page = repositoryText('docs/approvals.md')
 const KEY = 'KEY'
 const KEY_OF_PAULA = 'KEY_OF_PAULA'
 
-it('the requests of docs/approvals.md are answered as it says, from first to last', async () => {
+it('the requests of docs/approvals.md get the documented responses, in order', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-approvals-'))
   const env = {
     ASYNCGATE_DATABASE_URL: `sqlite:${join(folder, 'gate.db')}`,
@@ -38,7 +38,7 @@ it('the requests of docs/approvals.md are answered as it says, from first to las
   const blocks = blocksOf(page)
   const requests = blocks.filter(({ language }) => language === 'http')
   expect(requests.length).toBeGreaterThan(7)
-  // The ids of the page stand for those of the answers before.
+  // The ids of the page stand for those of earlier responses.
   let ids: Readonly<Record<string, unknown>> = {}
   let last: Readonly<Record<string, unknown>> = {}
   for (const [i, { language, text }] of blocks.entries()) {
@@ -73,7 +73,7 @@ it('the requests of docs/approvals.md are answered as it says, from first to las
   expect(last).toMatchObject({ n: 2, state: 'answered', status: 'queued' })
 })
 
-it('the commands of docs/approvals.md work, one after the other', async () => {
+it('the commands of docs/approvals.md work in order', async () => {
   const server = await startServer(['dev'], testFolder())
   onTestFinished(async () => {
     await server.stop()
@@ -87,7 +87,7 @@ it('the commands of docs/approvals.md work, one after the other', async () => {
     expect(response.status).toBe(200)
     return members(await response.json())
   }
-  /** A task that waits for an answer to such a question. */
+  /** A task that waits for an answer to this kind of question. */
   const asking = async (question: object) => {
     const { task_id } = await post('/v1/tasks', { type: 'clean-up', principal_id: 'planner' })
     const { tasks } = await post('/v1/leases/claim', { worker_id: 'w1' })
@@ -112,11 +112,11 @@ it('the commands of docs/approvals.md work, one after the other', async () => {
     expect(ended, line).toMatchObject({ code: 0, stderr: '' })
     said.push(ended.stdout)
   }
-  const told = said.join('\n')
-  expect(told).toContain(`asyncgate approvals approve ${toApprove} --content-hash sha256:`)
-  expect(told).toContain('Approved: Delete it?')
-  expect(told).toContain('Denied: Delete it?')
-  expect(told).toContain('Answered.')
+  const printed = said.join('\n')
+  expect(printed).toContain(`asyncgate approvals approve ${toApprove} --content-hash sha256:`)
+  expect(printed).toContain('Approved: Delete it?')
+  expect(printed).toContain('Denied: Delete it?')
+  expect(printed).toContain('Answered.')
   const [, section = ''] = /^## At the command line\n(.*?)^## /ms.exec(page) ?? []
   const options = new Set(Array.from(section.matchAll(/--[a-z][a-z-]+/g), ([option]) => option))
   const help = await Promise.all(
@@ -125,7 +125,7 @@ it('the commands of docs/approvals.md work, one after the other', async () => {
   expect([...options].filter((option) => !help.join('\n').includes(`${option} `))).toEqual([])
 })
 
-it('the states, errors and settings of docs/approvals.md are those of the code', () => {
+it('the states, errors and settings of docs/approvals.md match the code', () => {
   const prose = proseOf(page).replaceAll('\n', ' ')
   const [states = ''] = /`state` is one of .*?, if/.exec(prose) ?? []
   expect(codeWords(states)).toEqual(['state', ...QUESTION_STATES])
@@ -141,7 +141,7 @@ it('the states, errors and settings of docs/approvals.md are those of the code',
   expect(settings.filter((name) => !known.includes(name))).toEqual([])
 })
 
-/** The value with the type of each text and number in its place. */
+/** The value with each text and number replaced by its type. */
 function typesOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(typesOf)
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value

@@ -16,7 +16,7 @@ interface Example {
   readonly request: string
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Members
-  /** What the page says that comes back. */
+  /** The documented response. */
   readonly answer: unknown
 }
 
@@ -45,13 +45,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-it('the requests of docs/protocol.md are answered as it says, from first to last', async () => {
+it('the requests of docs/protocol.md get the documented responses, in order', async () => {
   const examples = postsOf(writtenByHand(repositoryText('docs/protocol.md')))
   expect(examples.length).toBeGreaterThan(6)
-  // The work of the two workers.
+  // The tasks for the two workers.
   await post('/v1/tasks', { type: 'code.generate', inputs: { language: 'python' }, summary: 'Parse a file' })
   await post('/v1/tasks', { type: 'embed', payload: { text: 'hello' } })
-  // The ids of the page stand for those of the answer before.
+  // The ids of the page stand for those of the previous response.
   let last: Members = {}
   for (const { request, headers, body, answer } of examples) {
     const path = request.replace(/\{(\w+)\}/g, (_, name: string) => String(last[name]))
@@ -78,7 +78,7 @@ async function post(path: string, body: Members, headers: Example['headers'] = [
   return answer
 }
 
-/** Each block of a POST, with the block of JSON after it. */
+/** Each POST block with the JSON block after it. */
 function postsOf(page: string): Example[] {
   const blocks = blocksOf(page).filter(({ language }) => language !== 'text')
   return blocks.flatMap(({ language, text }, i) => {
@@ -100,7 +100,7 @@ function postsOf(page: string): Example[] {
   })
 }
 
-/** The value with the type of each text and number in its place. */
+/** The value with each text and number replaced by its type. */
 function typesOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(typesOf)
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value

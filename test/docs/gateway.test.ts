@@ -19,14 +19,14 @@ const lines = blocksOf(page)
   .flatMap(({ text }) => text.split('\n'))
   .map((line) => line.replace(/\s+#.*/, '').trim())
 
-/** The words of a command as a shell reads them. */
+/** The words of a command as a shell splits them. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, ...forms]) => forms.find(Boolean) ?? '')
 }
 
 const FILESYSTEM = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
 
-/** A home with notes, and with an npx that finds the packages of the page without a network. */
+/** A home folder with notes, and with an npx that finds the packages of the page without a network. */
 function home() {
   const path = testFolder()
   mkdirSync(join(path, 'notes'))
@@ -53,7 +53,7 @@ function home() {
   return { path, env, args }
 }
 
-it('the gateways of docs/gateway.md start, say how to go on, and serve tools', async () => {
+it('the gateways of docs/gateway.md start, print the next steps and serve tools', async () => {
   const commands = lines.filter((line) => line.startsWith('asyncgate gateway'))
   expect(commands).toHaveLength(4)
   for (const line of commands) {
@@ -79,7 +79,7 @@ it('the gateways of docs/gateway.md start, say how to go on, and serve tools', a
   }
 }, 120_000)
 
-it('the other commands of docs/gateway.md work, one after the other', async () => {
+it('the other commands of docs/gateway.md work in order', async () => {
   const { path } = home()
   const wiki = await httpFixture('legacy')
   const served = await startServer(['dev'], path, {
@@ -132,7 +132,7 @@ it('the other commands of docs/gateway.md work, one after the other', async () =
   await served.stop()
 }, 120_000)
 
-it('the server of docs/gateway.md that may reach a private network starts', async () => {
+it('the server of docs/gateway.md with access to a private network starts', async () => {
   const [line = '', ...more] = lines.filter((each) => each.startsWith('ASYNCGATE_'))
   expect(more).toEqual([])
   const [setting = '', , ...args] = wordsOf(line)

@@ -10,7 +10,7 @@ const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((path) => join('docs'
   path.endsWith('.md'),
 )
 
-it.each(pages)('every link of %s to a file of the repository leads somewhere', (page) => {
+it.each(pages)('every local link of %s resolves', (page) => {
   const text = readFileSync(join(root, page), 'utf8')
   const broken = linksOf(text).filter((link) => {
     const [path = '', anchor] = link.split('#')

@@ -1,4 +1,4 @@
-/** The text of the fenced blocks of a page, with their languages, in order. */
+/** The text and language of the fenced blocks of a page, in order. */
 export function blocksOf(page: string): { readonly language: string; readonly text: string }[] {
   return [...page.matchAll(/^```(\w*)\n(.*?)\n```$/gms)].map(([, language = '', text = '']) => ({
     language,
@@ -11,14 +11,14 @@ export function proseOf(page: string): string {
   return page.replace(/^```.*?^```$/gms, '')
 }
 
-/** Where the links of a page lead, without those into the web. */
+/** The targets of the links of a page, without those to the web. */
 export function linksOf(page: string): string[] {
   return [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
     .filter((target) => !/^[a-z]+:/.test(target))
 }
 
-/** The names by which links find the headings of a page, as GitHub makes them. */
+/** The anchors of the headings of a page, as GitHub generates them. */
 export function anchorsOf(page: string): string[] {
   return [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
     title

@@ -15,24 +15,24 @@ import { blocksOf } from './markdown.ts'
 const page = repositoryText('docs/policy.md')
 const blocks = blocksOf(page)
 
-/** The words of a command as a shell reads them. */
+/** The words of a command as a shell splits them. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 }
 
-/** The lines of a table, whatever its widths. Rules of other examples on the page may stand between them. */
+/** The lines of a table, with normalized widths. Rules of other examples on the page may appear between them. */
 function cellsOf(text: string): string[] {
   return text.split('\n').map((line) => line.trim().replace(/\s+/g, ' '))
 }
 
-/** The paragraph that begins with these words, or contains them. */
+/** The paragraph that contains these words. */
 function paragraphWith(words: string): string {
   const found = page.split('\n\n').find((each) => each.includes(words))
   if (found === undefined) throw new Error(`docs/policy.md does not say: ${words}`)
   return found
 }
 
-it('the commands of docs/policy.md work, one after the other, and print what the page shows', async () => {
+it('the commands of docs/policy.md work in order and print what the page shows', async () => {
   const home = testFolder()
   const file = join(home, 'policies.yaml')
   writeFileSync(file, blocks.find(({ language }) => language === 'yaml')?.text ?? '')
@@ -40,7 +40,7 @@ it('the commands of docs/policy.md work, one after the other, and print what the
 
   const server = await startServer(['dev'], home)
   const run = (args: readonly string[]) => cli(args, { ASYNCGATE_URL: server.url })
-  let [commands, shown, last, told] = [0, 0, '', '']
+  let [commands, shown, last, printed] = [0, 0, '', '']
   for (const { language, text } of blocks) {
     if (language === 'text') {
       expect(cellsOf(last)).toEqual(expect.arrayContaining(cellsOf(text)))
@@ -56,13 +56,13 @@ it('the commands of docs/policy.md work, one after the other, and print what the
       last += ended.stdout
       commands += 1
     }
-    told += last
+    printed += last
   }
   expect([commands, shown]).toEqual([26, 4])
-  expect(told).toContain('BLOCK: Rule no-pointers blocks this.')
-  expect(told).toContain('REQUIRE_APPROVAL: Rule large says that this needs approval.')
-  expect(told).toMatch(/^BLOCK: Rule no-delete \(Agents delete nothing\) blocks this\.$/m)
-  expect(told).toContain('policy.changed')
+  expect(printed).toContain('BLOCK: Rule no-pointers blocks this.')
+  expect(printed).toContain('REQUIRE_APPROVAL: Rule large says that this needs approval.')
+  expect(printed).toMatch(/^BLOCK: Rule no-delete \(Agents delete nothing\) blocks this\.$/m)
+  expect(printed).toContain('policy.changed')
   const { tasks } = JSON.parse((await run(['tasks', 'list', '--type', 'buy', '--json'])).stdout)
   expect(tasks).toMatchObject([
     {
@@ -91,14 +91,14 @@ it('docs/policy.md names the built-in patterns', () => {
   expect(codeWords(list)).toEqual(BUILT_IN_PATTERNS.map(({ name }) => name))
 })
 
-it('the conditions of docs/policy.md are conditions', () => {
+it('the conditions of docs/policy.md are valid', () => {
   const json = blocks.filter(({ language }) => language === 'json').map(({ text }) => text)
   const inline = [...page.matchAll(/`(\{"(?:and|or|>|<).*?\})`/g)].map(([, text = '']) => text)
   expect(json.length * inline.length).toBeGreaterThan(0)
   for (const text of [...json, ...inline]) expect(() => compileCondition(JSON.parse(text))).not.toThrow()
 })
 
-it('the paths of docs/policy.md are paths', () => {
+it('the paths of docs/policy.md are valid', () => {
   const paths = [...page.matchAll(/`(\$[.[][^`]+)`/g)].map(([, path = '']) => path)
   expect(paths.length).toBeGreaterThan(5)
   for (const path of paths) expect(() => parsePath(path), path).not.toThrow()

@@ -22,12 +22,12 @@ const PERSON: Credential = {
   role: 'admin',
 }
 
-describe('the generated part of docs/protocol.md', () => {
-  it('is what the catalogue says; node --import tsx scripts/protocol.ts writes it', async () => {
+describe('generated part of docs/protocol.md', () => {
+  it('the page matches the catalogue (node --import tsx scripts/protocol.ts writes it)', async () => {
     expect(page).toBe(await updatedPage(page))
   })
 
-  it('says who may call what, as the gate decides it', async () => {
+  it('the documented callers match the decisions of the gate', async () => {
     const callers = await whoMayCall()
     const of = (who: string) => [...callers].filter(([, words]) => words === who).map(([name]) => name)
     expect(of('people')).toEqual(['approve', 'deny'])
@@ -49,14 +49,14 @@ describe('the generated part of docs/protocol.md', () => {
     expect(page).toMatch(/^\| \[approve\].*\| people \|$/m)
   })
 
-  it('has a section for every operation', () => {
+  it('every operation has a section', () => {
     for (const { name, rest } of OPERATIONS) {
       expect(page).toContain(`\n### ${name}\n`)
       expect(page).toContain(`\`${rest.method} ${rest.path}\` · MCP \`asyncgate.${name}\``)
     }
   })
 
-  it('has a description for every field of every operation', () => {
+  it('every field of every operation has a description', () => {
     const undescribed = OPERATIONS.flatMap(({ name, input, output }) =>
       [...fieldsOf(schemaOf(input, 'input')), ...fieldsOf(schemaOf(output, 'output'))]
         .filter(({ schema }) => schema.description === undefined)
@@ -70,14 +70,14 @@ describe('the generated part of docs/protocol.md', () => {
     return example === undefined ? [] : [[name, operation, example] as const]
   })
 
-  it.each(examples)('has an example request for %s that matches its schema', (_, operation, example) => {
+  it.each(examples)('the example request for %s matches its schema', (_, operation, example) => {
     const { input } = callerOf(operation.needsPerson ? PERSON : SHARED, operation, example)
     expect(operation.input.safeParse(input).error).toBeUndefined()
   })
 })
 
-describe('the rest of docs/protocol.md', () => {
-  it('names only errors that exist, and tells all that can be sent again', () => {
+describe('handwritten part of docs/protocol.md', () => {
+  it('the page names only existing errors and all retryable ones', () => {
     const named = [...prose.matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, code = '']) => code)
     expect(named.filter((code) => !(code in ERRORS))).toEqual([])
     const again = prose.split('\n').find((line) => line.startsWith('| `retryable` is true')) ?? ''
@@ -87,7 +87,7 @@ describe('the rest of docs/protocol.md', () => {
     )
   })
 
-  it('names only paths that the server answers', () => {
+  it('the page names only paths that the server serves', () => {
     const { paths } = openApi(OPERATIONS, ENDPOINTS)
     const named = [...writtenByHand(page).matchAll(/\b(GET|POST) (\/[\w/{}]+)/g)]
     expect(named.length).toBeGreaterThan(10)

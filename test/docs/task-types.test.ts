@@ -18,7 +18,7 @@ function blockOf(language: string, part: string): string {
   return found.text
 }
 
-it('the file of docs/task-types.md is one, and its commands work with it', async () => {
+it('the file of docs/task-types.md is valid, and its commands work with it', async () => {
   const home = testFolder()
   const file = join(home, 'types.yaml')
   writeFileSync(file, blockOf('yaml', 'type: model_consultation'))
@@ -44,7 +44,7 @@ it('the file of docs/task-types.md is one, and its commands work with it', async
   await server.stop()
 })
 
-it('the types to begin with can be registered, and say where results go and how long they are kept', async () => {
+it('the seed types can be registered and have the documented channels and retention', async () => {
   const types = await readTypesFile(join(import.meta.dirname, '../../docs/seed-types.yaml'))
   const summary = types.map((type) => [
     type.type,

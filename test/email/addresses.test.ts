@@ -10,9 +10,9 @@ const PLUS = {
 } as const
 const NAME = { ...PLUS, mail_addressing: 'name' } as const
 
-describe('an address', () => {
+describe('email addresses', () => {
   it.each(['a@b', 'a.b+c@d-e.example', "o'neil@x.example", `${'a'.repeat(64)}@x.example`])(
-    '%s is one',
+    '%s is an address',
     (text) => {
       expect(isAddress(text)).toBe(true)
     },
@@ -43,11 +43,11 @@ describe('an address', () => {
     '<a@b>',
     `${'a'.repeat(65)}@b`,
     `a@${'b'.repeat(300)}`,
-  ])('%j is none', (text) => {
+  ])('%j is not an address', (text) => {
     expect(isAddress(text)).toBe(false)
   })
 
-  it('is listed by itself, by its domain, or with everybody', () => {
+  it('an address is listed by itself, by its domain, or by *', () => {
     expect(isListed(['a@b.example'], 'A@B.example')).toBe(true)
     expect(isListed(['b.example'], 'a@b.example')).toBe(true)
     expect(isListed(['*'], 'a@b.example')).toBe(true)
@@ -57,13 +57,13 @@ describe('an address', () => {
   })
 })
 
-describe('an agent', () => {
-  it('has a tag after the plus, or a separate name', () => {
+describe('addresses of agents', () => {
+  it('the address has a tag after the plus, or a separate local part', () => {
     expect(new Addresses(PLUS).of('kee')).toBe('gate+kee@agents.example')
     expect(new Addresses(NAME).of('kee')).toBe('kee@agents.example')
   })
 
-  it.each([PLUS, NAME])('is found by its address again, in whatever case it is written', (settings) => {
+  it.each([PLUS, NAME])('an agent is found by its address in any case', (settings) => {
     const addresses = new Addresses(settings)
     for (const agent of ['kee', 'k', 'a.b-c_d', '7', 'x'.repeat(48)]) {
       const address = addresses.of(agent)
@@ -73,19 +73,19 @@ describe('an agent', () => {
   })
 
   it.each(['kee!', 'a b', '', '.a', 'a.', 'a..b', '-a', 'é', 'x'.repeat(49), 'a@b', 'a\nb'])(
-    'that is called %j has none, unless it is listed',
+    'an agent called %j has no address unless it is listed',
     (agent) => {
       expect(new Addresses(PLUS).of(agent)).toBeUndefined()
       expect(new Addresses(NAME).of(agent)).toBeUndefined()
     },
   )
 
-  it('has an address in lower case, whatever the case of its name', () => {
+  it("the address is lower case, whatever the case of the agent's name", () => {
     expect(new Addresses(PLUS).of('Kee')).toBe('gate+kee@agents.example')
     expect(new Addresses(NAME).of('HEXY')).toBe('hexy@agents.example')
   })
 
-  it('that is listed has one under its name without case and odd characters; others then have none', () => {
+  it('listed agents have normalized addresses, and other agents have none', () => {
     const addresses = new Addresses({ ...NAME, mail_agents: ['Hexy', 'Kee 2'] })
     expect(addresses.of('Hexy')).toBe('hexy@agents.example')
     expect(addresses.agent('HEXY@agents.example')).toBe('Hexy')
@@ -101,11 +101,11 @@ describe('an agent', () => {
     'gate+kee@other.example',
     'gate+@agents.example',
     'x',
-  ])('is not what %s names where agents are tags', (address) => {
+  ])("%s is not an agent's address with plus addressing", (address) => {
     expect(new Addresses(PLUS).agent(address)).toBeUndefined()
   })
 
-  it('is not the gate itself', () => {
+  it("the address of the gate is not an agent's address", () => {
     expect(new Addresses(NAME).agent('gate@agents.example')).toBeUndefined()
   })
 })

@@ -9,8 +9,8 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { describeChannel } from '../channels/conformance.ts'
 import { admin, agent, describeGates, type Open } from '../support/gates.ts'
 import { finish, lease, look, receiptsOf } from '../support/steps.ts'
-import { mime } from './mails.ts'
-import { fault, MAIL, openMailBench } from './support.ts'
+import { mime } from './messages.ts'
+import { fault, MAIL, openEmailBench } from './support.ts'
 
 const ABOUT = { type: 'consult', principal_ai: 'kee', owner: 'agent:kee', summary: 'Ask them all' }
 const KEE = agent('kee')
@@ -30,8 +30,8 @@ function toKee(channel: Channel): Channel {
   }
 }
 
-async function channelBench(open: Open, mailSettings = {}) {
-  const bench = await openMailBench(open, { mailSettings })
+async function channelBench(open: Open, emailSettings = {}) {
+  const bench = await openEmailBench(open, { emailSettings })
   const channel = emailChannel({ mail: bench.queue, tenant: bench.tenant.tenant, now: () => bench.clock.now })
   const { task_id } = await bench.gate.createTask(KEE, { type: 'consult' })
   const content = async (pointer: string, taskId?: string) =>
@@ -39,14 +39,14 @@ async function channelBench(open: Open, mailSettings = {}) {
   return { ...bench, channel, task_id, content }
 }
 
-/** Puts by a channel that is only known once the gate is open. */
+/** Puts through a channel that exists only after the gate was opened. */
 async function sendBy({ channel }: { channel?: Channel }, put: Parameters<Channel['put']>) {
   if (channel === undefined) throw new Error('the channel is not there yet')
   return channel.put(...put)
 }
 
-describeGates('a result that goes out by mail', (open) => {
-  it('is a mail to the agent it is for, that a person can read', async () => {
+describeGates('results by email', (open) => {
+  it('the result is a readable email to the agent of the task', async () => {
     const { gate, clock, channel, task_id, content, senderOn, tenant } = await channelBench(open)
     clock.advance(3 * 3600 + 61)
     const result = { models: { one: 'yes', two: 'no' } }
@@ -63,7 +63,7 @@ describeGates('a result that goes out by mail', (open) => {
     })
     const sent: string[] = []
     const sender = senderOn({ send: async (_, { text }) => void sent.push(text), close() {} })
-    // It can still be withdrawn.
+    // The email is not due yet, because it can still be withdrawn.
     expect(await sender.sendDue(tenant.tenant)).toBe(0)
     clock.advance(3)
     expect(await sender.sendDue(tenant.tenant)).toBe(1)
@@ -88,7 +88,7 @@ describeGates('a result that goes out by mail', (open) => {
     expect(JSON.parse(await content(pointer, task_id))).toEqual(result)
   })
 
-  it('that is acknowledged is no result any more, but still a mail', async () => {
+  it('ack removes the result and archives the email', async () => {
     const { gate, channel, task_id, content } = await channelBench(open)
     const { pointer } = await channel.put(task_id, 'done', { about: ABOUT })
     await channel.ack(pointer, { taskId: task_id })
@@ -98,7 +98,7 @@ describeGates('a result that goes out by mail', (open) => {
     expect(email.archived_at).not.toBeNull()
   })
 
-  it('can be withdrawn before sending has started, and not afterwards', async () => {
+  it('an email can be withdrawn only before its first delivery attempt', async () => {
     const { gate, clock, channel, task_id, content, senderOn, tenant } = await channelBench(open)
     const first = await channel.put(task_id, 'first', { about: ABOUT, reference: 'r1' })
     await channel.ack(first.pointer, { taskId: task_id, reference: 'r1' })
@@ -106,7 +106,7 @@ describeGates('a result that goes out by mail', (open) => {
     await expect(content(first.pointer)).rejects.toMatchObject(fault('RESULT_NOT_FOUND'))
     const second = await channel.put(task_id, 'second', { about: ABOUT, reference: 'r2' })
     clock.advance(3)
-    // A try that failed may have reached the server all the same.
+    // A failed attempt may still have reached the server.
     await senderOn({ send: () => Promise.reject(new Error('cut off')), close() {} }).sendDue(tenant.tenant)
     await channel.ack(second.pointer, { taskId: task_id, reference: 'r2' })
     clock.advance(60)
@@ -121,9 +121,9 @@ describeGates('a result that goes out by mail', (open) => {
 })
 
 describeGates(
-  'the channel email',
+  'the email channel',
   (open) => {
-    it('shows a text, and refers to the attachment for what is long or not text', async () => {
+    it('text is shown in the body, and long or binary content is attached', async () => {
       const { gate, channel, task_id, queue, tenant } = await channelBench(open, {
         mail_max_bytes: 1024 * 1024,
       })
@@ -146,7 +146,7 @@ describeGates(
       expect((await gate.listEmails(KEE, { task_id })).emails).toHaveLength(3)
     })
 
-    it('takes what a mail may hold, up to 10 MB', async () => {
+    it('the size is limited by mail_max_bytes and 10 MB', async () => {
       const { channel, task_id } = await channelBench(open, { mail_max_bytes: 2048 })
       expect(channel.capabilities()).toEqual({
         max_size_bytes: 2048,
@@ -166,7 +166,7 @@ describeGates(
     it.each([
       ['Kee', 'gate+kee@agents.example'],
       ['Hexy-2', 'gate+hexy-2@agents.example'],
-    ])('writes to %s, whose address is in lower case', async (principal_ai, address) => {
+    ])('the result of %s goes to its lower-case address', async (principal_ai, address) => {
       const { gate, channel, task_id, queue, tenant } = await channelBench(open)
       await channel.put(task_id, 1, { about: { ...ABOUT, principal_ai } })
       expect(await gate.fetchTaskEmail(KEE, { task_id })).toMatchObject({ to: [address] })
@@ -176,7 +176,7 @@ describeGates(
       expect(await queue.agentOf(tenant.tenant, address.toUpperCase())).toBe(principal_ai)
     })
 
-    it('sends only so many results of one owner in an hour', async () => {
+    it('the results of one owner are limited per hour', async () => {
       const { clock, channel, task_id } = await channelBench(open, { mail_max_per_hour: 2 })
       const put = (owner = ABOUT.owner) => channel.put(task_id, 1, { about: { ...ABOUT, owner } })
       await put()
@@ -187,13 +187,13 @@ describeGates(
       await put()
     })
 
-    it('that cannot take a result does not keep the task from being completed', async () => {
+    it('a task can be completed although the email channel refuses its result', async () => {
       const mail: { channel?: Channel } = {}
       const results = resultStore(
         openChannels({ others: [{ ...inlineChannel(), name: 'email', put: (...put) => sendBy(mail, put) }] }),
         null,
       )
-      const bench = await openMailBench(open, { results, mailSettings: { mail_max_per_hour: 1 } })
+      const bench = await openEmailBench(open, { results, emailSettings: { mail_max_per_hour: 1 } })
       mail.channel = emailChannel({
         mail: bench.queue,
         tenant: bench.tenant.tenant,
@@ -225,7 +225,7 @@ describeGates(
       }
     })
 
-    it('needs a recipient with an address and an SMTP server', async () => {
+    it('put requires a recipient with an address and an SMTP server', async () => {
       const { channel, task_id } = await channelBench(open)
       await expect(channel.put(task_id, 1)).rejects.toMatchObject(fault('VALIDATION_ERROR'))
       await expect(
@@ -240,8 +240,8 @@ describeGates(
   ['sqlite'],
 )
 
-describe('a result that is only in the mailbox', () => {
-  it('is found there, and archived there', async () => {
+describe('results that are only in the mailbox', () => {
+  it('a result is read from the mailbox and archived there', async () => {
     const store = await openSqliteStore({ path: ':memory:' })
     const { tenant } = await store.tenant('default')
     const task = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c'

@@ -7,20 +7,20 @@ const report = (env: Readonly<Record<string, string>>) => {
   return reportConfig({ env: Object.fromEntries(prefixed), file: '/dev/null' })
 }
 const FROM = { MAIL_FROM: 'Gate@Agents.example' }
-const mailOf = (env: Readonly<Record<string, string>>) => {
+const settingsOf = (env: Readonly<Record<string, string>>) => {
   const { config, problems } = report({ ...FROM, ...env })
   if (config === undefined) throw new Error(problems.join('\n'))
   return config.email
 }
 
-describe('the settings of mail', () => {
-  it('are nothing at all without an address to send from', () => {
+describe('email settings', () => {
+  it('email is disabled without MAIL_FROM', () => {
     expect(report({}).config?.email).toBeNull()
   })
 
-  it('take the domain of that address, unless another is given', () => {
-    expect(mailOf({})).toMatchObject({ mail_domain: 'agents.example', smtp: null, imap: null })
-    expect(mailOf({ MAIL_DOMAIN: 'Other.example' })).toMatchObject({ mail_domain: 'other.example' })
+  it('the default domain is that of MAIL_FROM', () => {
+    expect(settingsOf({})).toMatchObject({ mail_domain: 'agents.example', smtp: null, imap: null })
+    expect(settingsOf({ MAIL_DOMAIN: 'Other.example' })).toMatchObject({ mail_domain: 'other.example' })
   })
 
   it.each([
@@ -38,12 +38,12 @@ describe('the settings of mail', () => {
       },
       ['mx.example', 2525, 'u', 'p', 'implicit'],
     ],
-  ])('%j', (env, [host, port, user, password, tls]) => {
-    expect(mailOf(env)?.smtp).toEqual({ host, port, user, password, tls })
+  ])('%j configures the SMTP server', (env, [host, port, user, password, tls]) => {
+    expect(settingsOf(env)?.smtp).toEqual({ host, port, user, password, tls })
   })
 
-  it('say where mail is fetched from', () => {
-    expect(mailOf({ IMAP_URL: 'imaps://u:p@imap.example' })?.imap).toEqual({
+  it('IMAP_URL configures the mailbox', () => {
+    expect(settingsOf({ IMAP_URL: 'imaps://u:p@imap.example' })?.imap).toEqual({
       host: 'imap.example',
       port: 993,
       user: 'u',
@@ -54,16 +54,16 @@ describe('the settings of mail', () => {
       archive: 'Archive/Tasks',
       failed: 'Failed',
     })
-    expect(mailOf({ IMAP_URL: 'imap://u:p@imap.example' })?.imap).toMatchObject({
+    expect(settingsOf({ IMAP_URL: 'imap://u:p@imap.example' })?.imap).toMatchObject({
       port: 143,
       tls: 'starttls',
     })
   })
 
-  it('list people by address, by domain, or all of them', () => {
-    const list = mailOf({ MAIL_SENDERS: 'A@b.example, @C.example,d.example, *' })
+  it('MAIL_SENDERS lists addresses, domains or all', () => {
+    const list = settingsOf({ MAIL_SENDERS: 'A@b.example, @C.example,d.example, *' })
     expect(list?.mail_senders).toEqual(['a@b.example', 'c.example', 'd.example', '*'])
-    expect(mailOf({ MAIL_AGENTS: 'Kee, Hexy 2' })?.mail_agents).toEqual(['Kee', 'Hexy 2'])
+    expect(settingsOf({ MAIL_AGENTS: 'Kee, Hexy 2' })?.mail_agents).toEqual(['Kee', 'Hexy 2'])
   })
 
   it.each([
@@ -85,34 +85,34 @@ describe('the settings of mail', () => {
     ],
     [{ ...FROM, MAIL_CLAMD: 'localhost:3310' }, 'MAIL_CLAMD is not tcp://HOST:PORT or unix:PATH'],
     [{ ...FROM, MAIL_MAX_BYTES: '10' }, 'MAIL_MAX_BYTES is not a whole number from 1024'],
-  ])('%j is a mistake that names itself', (env, complaint) => {
+  ])('%j is refused with the reason', (env, expectedMessage) => {
     const { problems, config } = report(env)
     expect(config).toBeUndefined()
     expect(problems).toHaveLength(1)
-    expect(problems[0]).toContain(complaint)
+    expect(problems[0]).toContain(expectedMessage)
   })
 
-  it('take the key as SendGrid shows it', () => {
+  it('the public key is accepted as SendGrid shows it', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
     const key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
-    expect(mailOf({ MAIL_SENDGRID_PUBLIC_KEY: key })).toMatchObject({ mail_sendgrid_public_key: key })
+    expect(settingsOf({ MAIL_SENDGRID_PUBLIC_KEY: key })).toMatchObject({ mail_sendgrid_public_key: key })
   })
 
   it.each([
     [{ SMTP_URL: 'smtp://u:p@mx.example', SMTP_TLS: 'none' }, 'ASYNCGATE_SMTP_TLS is none'],
     [{ IMAP_URL: 'imap://u:p@mx.example', IMAP_TLS: 'none' }, 'ASYNCGATE_IMAP_TLS is none'],
-  ])('never send a password in the clear: %j', (env, complaint) => {
+  ])('a password without TLS is refused: %j', (env, expectedMessage) => {
     const { config } = report({ ...FROM, ...env })
-    expect(config?.refusals).toEqual([expect.stringContaining(complaint)])
+    expect(config?.refusals).toEqual([expect.stringContaining(expectedMessage)])
     expect(config?.refusals[0]).not.toContain(':p@')
   })
 
-  it('may do so on this machine', () => {
+  it('a password without TLS is accepted on loopback', () => {
     const { config } = report({ ...FROM, SMTP_URL: 'smtp://u:p@127.0.0.1:25', SMTP_TLS: 'none' })
     expect(config?.refusals).toEqual([])
   })
 
-  it('show no password', () => {
+  it('passwords are not shown', () => {
     const { lines, problems } = report({
       ...FROM,
       SMTP_URL: 'smtp://user:pa55word@mx.example/x',

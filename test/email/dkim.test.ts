@@ -34,7 +34,7 @@ function relaxedBody(body: string): string {
   return text === '' ? '' : `${text}\r\n`
 }
 
-/** What a receiver makes of the signature of a mail. */
+/** Verifies the signature of an email as a receiver does. */
 function verify(source: string, key: KeyObject) {
   const split = source.indexOf('\r\n\r\n')
   const headers = source.slice(0, split).split(/\r\n(?![ \t])/)
@@ -100,8 +100,8 @@ async function sourceOf(signer?: Awaited<ReturnType<typeof openDkim>>): Promise<
   return taken?.source ?? ''
 }
 
-describe('mail that goes out', () => {
-  it('has a DKIM signature that a receiver can verify', async () => {
+describe('DKIM signatures', () => {
+  it('outgoing email has a DKIM signature that a receiver can verify', async () => {
     const settings = { domain: 'agents.example', selector: 'gate1', key_file: keyFile(pem(privateKey)) }
     const source = await sourceOf(await openDkim(settings))
     const { tags, isBodySame, isSigned } = verify(source, publicKey)
@@ -113,23 +113,23 @@ describe('mail that goes out', () => {
     expect(verify(source.replace('aGVsbG8=', 'YnllYnll'), publicKey).isBodySame).toBe(false)
   })
 
-  it('has none without a key', async () => {
+  it('outgoing email is not signed without a key', async () => {
     expect(await sourceOf()).not.toMatch(/^dkim-signature:/im)
   })
 })
 
-describe('the key', () => {
+describe('DKIM keys', () => {
   it.each([
     ['not a key', 'is not a private key'],
     [pem(generateKeyPairSync('ed25519').privateKey), 'is not an RSA key'],
     [pem(generateKeyPairSync('rsa', { modulusLength: 512 }).privateKey), 'is not an RSA key'],
-  ])('is refused if it cannot sign', async (content, problem) => {
+  ])('a key that cannot sign is refused', async (content, problem) => {
     const settings = { domain: 'a.example', selector: 's', key_file: keyFile(content) }
     await expect(openDkim(settings)).rejects.toThrow(problem)
     await expect(openDkim({ ...settings, key_file: '/nowhere/dkim.pem' })).rejects.toThrow('ENOENT')
   })
 
-  it('needs its selector, and speaks for the domain of the agents', () => {
+  it('the key requires a selector and signs for the mail domain', () => {
     const report = (env: object) =>
       reportConfig({ env: { ASYNCGATE_MAIL_FROM: 'gate@agents.example', ...env }, file: '/dev/null' })
     const selector = { ASYNCGATE_MAIL_DKIM_SELECTOR: 'gate1' }

@@ -22,7 +22,7 @@ it('docs/email.md names only settings that exist', () => {
   expect(mentioned.filter((name) => !names.includes(name))).toEqual([])
 })
 
-it('what docs/email.md says to type works, with the settings that it shows', async () => {
+it('the commands of docs/email.md work with its settings', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-docs-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const blocks = blocksOf(PAGE)
@@ -31,7 +31,7 @@ it('what docs/email.md says to type works, with the settings that it shows', asy
   writeFileSync(file, settings?.text ?? '')
   const smtp = await startSmtp()
   onTestFinished(() => smtp.stop())
-  // Only where the mail goes is another: nothing of a test leaves this machine.
+  // Only the mail servers differ: no test sends email beyond this machine.
   const env = {
     ASYNCGATE_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
     ASYNCGATE_SMTP_TLS: 'none',
@@ -61,7 +61,7 @@ it('what docs/email.md says to type works, with the settings that it shows', asy
   expect((await smtp.count(1))[0]?.to).toEqual(['gate+kee@agents.example'])
 })
 
-it('the other settings of docs/email.md are valid too', () => {
+it('the mailbox settings of docs/email.md are valid', () => {
   const [, mailbox] = blocksOf(PAGE).filter(({ language }) => language === 'yaml')
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-docs-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -6,14 +6,14 @@ import type { EmailSettings } from '../../src/email/settings.ts'
 import { type Dovecot, dovecotProgram, startDovecot } from '../support/dovecot.ts'
 import { agent, describeGates } from '../support/gates.ts'
 import { openInboundBench } from './inbound.ts'
-import { mime, postmark } from './mails.ts'
+import { mime, postmark } from './messages.ts'
 import { MAIL } from './support.ts'
 
 const program = dovecotProgram()
 const KEE = agent('kee')
 const RUNNING = new AbortController().signal
 
-describe.skipIf(program === undefined)('with a real IMAP server', () => {
+describe.skipIf(program === undefined)('IMAP with a real server', () => {
   let dovecot: Dovecot
   let users = 0
 
@@ -25,8 +25,8 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
   /** A separate mailbox for each test. */
   const newUser = () => `user${++users}`
 
-  describe('a mailbox', () => {
-    it('passes on each email of the inbox and moves it according to the verdict', async () => {
+  describe('mailbox', () => {
+    it('visit passes on each email of the inbox and moves it according to the verdict', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 10_000)
       for (const subject of ['keep', 'reject', 'leave'])
@@ -43,12 +43,12 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
       expect(await subjects('Archive/Tasks')).toEqual(['keep'])
       expect(await subjects('Failed')).toEqual(['reject'])
       expect(await subjects('INBOX')).toEqual(['leave'])
-      // The folders are there now, which is no problem.
+      // Existing folders are not a problem.
       expect(await mailbox.visit(async () => 'archive', RUNNING)).toBe(1)
       expect(await subjects('INBOX')).toEqual([])
     })
 
-    it('never fetches an email that is too large', async () => {
+    it('an email that is too large is never fetched', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 1024)
       await dovecot.append(user, 'INBOX', mime({}, 'x\r\n'.repeat(40_000)))
@@ -59,7 +59,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
       expect(await dovecot.messages(user, 'Failed')).toHaveLength(1)
     })
 
-    it('finds a mail by its Message-ID, and archives it', async () => {
+    it('an email is found by its Message-ID and can be archived', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 10_000)
       expect(await mailbox.find('m1@elsewhere.example')).toBeUndefined()
@@ -71,7 +71,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
       expect(await dovecot.messages(user, 'INBOX')).toEqual([])
     })
 
-    it('that cannot be reached, or does not let us in, is an error and nothing more', async () => {
+    it('an unreachable server and a refused login are errors', async () => {
       const settings = dovecot.settings(newUser())
       const wrong = new Mailbox({ ...settings, password: 'wrong' }, 1024)
       await expect(wrong.find('x')).rejects.toThrow()
@@ -79,7 +79,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
       await expect(away.visit(async () => 'archive', RUNNING)).rejects.toThrow('ECONNREFUSED')
     })
 
-    it('is left alone when it is time to stop', async () => {
+    it('visit stops when its signal is aborted', async () => {
       const user = newUser()
       await dovecot.append(user, 'INBOX', mime())
       const stopped = AbortSignal.abort()
@@ -89,12 +89,12 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
   })
 
   describeGates(
-    'a server that fetches emails',
+    'fetching email',
     (open) => {
       const openFetching = async (user: string, more: Partial<EmailSettings> = {}) => {
         const settings: EmailSettings = { ...MAIL, ...more, smtp: null, imap: dovecot.settings(user) }
         const scanner = settings.mail_clamd === null ? {} : { scanner: clamd(settings.mail_clamd) }
-        const bench = await openInboundBench(open, { mailSettings: settings, ...scanner })
+        const bench = await openInboundBench(open, { emailSettings: settings, ...scanner })
         const fetch = async () => {
           const errors: unknown[] = []
           const refused: string[] = []
@@ -111,26 +111,26 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
         return { ...bench, fetch }
       }
 
-      it('receives an email once, whether it was fetched or delivered first', async () => {
+      it('an email is received once, whether it was fetched or delivered first', async () => {
         const user = newUser()
         const bench = await openFetching(user)
         await dovecot.append(user, 'INBOX', mime())
         expect(await bench.fetch()).toEqual({ errors: [], refused: [] })
         expect(await bench.inboxOf('kee')).toHaveLength(1)
         expect(await dovecot.messages(user, 'Archive/Tasks')).toHaveLength(1)
-        expect((await bench.bringJson(postmark())).body.status).toBe('duplicate')
+        expect((await bench.deliverJson(postmark())).body.status).toBe('duplicate')
         await dovecot.append(user, 'INBOX', mime())
         await bench.fetch()
         expect(await dovecot.messages(user, 'Archive/Tasks')).toHaveLength(2)
 
-        await bench.bringMime(mime({ 'Message-ID': '<m2@elsewhere.example>' }))
+        await bench.deliverMime(mime({ 'Message-ID': '<m2@elsewhere.example>' }))
         await dovecot.append(user, 'INBOX', mime({ 'Message-ID': '<m2@elsewhere.example>' }))
         await bench.fetch()
         expect(await bench.inboxOf('kee')).toHaveLength(2)
         expect((await bench.gate.listEmails(KEE, { direction: 'inbound' })).emails).toHaveLength(2)
       })
 
-      it('puts mail aside that it does not want', async () => {
+      it('refused emails are moved to the Failed folder', async () => {
         const user = newUser()
         const bench = await openFetching(user)
         await dovecot.append(user, 'INBOX', mime({ From: 'stranger@evil.example' }))
@@ -142,7 +142,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
         expect(await bench.inboxOf('kee')).toHaveLength(1)
       })
 
-      it('believes the mail server that is trusted, and no header below its own', async () => {
+      it('only the topmost header of the trusted mail server counts', async () => {
         const user = newUser()
         const bench = await openFetching(user, {
           mail_sender_proof: 'required',
@@ -160,7 +160,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
         expect(await bench.inboxOf('kee')).toHaveLength(1)
       })
 
-      it('leaves a mail in the inbox that it could not take in for now', async () => {
+      it('an email that cannot be processed now stays in the inbox', async () => {
         const user = newUser()
         const bench = await openFetching(user, { mail_clamd: 'tcp://127.0.0.1:1' })
         const attached = mime(

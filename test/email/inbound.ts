@@ -8,8 +8,8 @@ import { startServer } from '../../src/server/http-server.ts'
 import { secretKey, signedHeaders } from '../../src/util/webhook-signature.ts'
 import { members } from '../http/support.ts'
 import { agent, type Open } from '../support/gates.ts'
-import { BOUNDARY } from './mails.ts'
-import { MAIL, type MailBench, type MailBenchOptions, openMailBench } from './support.ts'
+import { BOUNDARY } from './messages.ts'
+import { type EmailBench, type EmailBenchOptions, MAIL, openEmailBench } from './support.ts'
 
 const SECRET = MAIL.mail_webhook_secret ?? ''
 
@@ -18,31 +18,31 @@ export interface Answer {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-export interface InboundBench extends MailBench {
+export interface InboundBench extends EmailBench {
   readonly inbox: Inbox
   readonly notices: Notices
   readonly refused: [string, IncomingEmail][]
-  /** Brings a mail, signed unless headers are given. */
-  bring(
+  /** Delivers an email, signed unless headers are given. */
+  deliver(
     type: string,
     body: Buffer | string,
     headers?: Readonly<Record<string, string>>,
     query?: string,
   ): Promise<Answer>
-  bringJson(body: object): Promise<Answer>
-  bringMime(text: string): Promise<Answer>
-  bringForm(body: Buffer): Promise<Answer>
-  /** The results that wait for an agent. */
+  deliverJson(body: object): Promise<Answer>
+  deliverMime(text: string): Promise<Answer>
+  deliverForm(body: Buffer): Promise<Answer>
+  /** The unacknowledged results of an agent. */
   inboxOf(id: string): Promise<readonly unknown[]>
 }
 
-export interface InboundBenchOptions extends MailBenchOptions {
+export interface InboundBenchOptions extends EmailBenchOptions {
   readonly scanner?: Scanner
 }
 
-/** A gate with mail behind a server that providers can bring mail to. */
+/** A gate with email and a server with the inbound webhook. */
 export async function openInboundBench(open: Open, options: InboundBenchOptions = {}): Promise<InboundBench> {
-  const bench = await openMailBench(open, options)
+  const bench = await openEmailBench(open, options)
   const { gate, queue, tenant, clock } = bench
   const notices = new Notices(gate, queue, tenant)
   const inbox = new Inbox({ queue, notices, tenant: tenant.tenant, scanner: options.scanner })
@@ -68,7 +68,7 @@ export async function openInboundBench(open: Open, options: InboundBenchOptions 
     await server.close()
     await closeGate()
   }
-  const bring: InboundBench['bring'] = async (type, body, headers, query = '') => {
+  const deliver: InboundBench['deliver'] = async (type, body, headers, query = '') => {
     const bytes = Buffer.from(body)
     const response = await fetch(`${server.url}/webhooks/inbound_email${query}`, {
       method: 'POST',
@@ -86,10 +86,10 @@ export async function openInboundBench(open: Open, options: InboundBenchOptions 
     inbox,
     notices,
     refused,
-    bring,
-    bringJson: (body) => bring('application/json', JSON.stringify(body)),
-    bringMime: (text) => bring('message/rfc822', text),
-    bringForm: (body) => bring(`multipart/form-data; boundary=${BOUNDARY}`, body),
+    deliver,
+    deliverJson: (body) => deliver('application/json', JSON.stringify(body)),
+    deliverMime: (text) => deliver('message/rfc822', text),
+    deliverForm: (body) => deliver(`multipart/form-data; boundary=${BOUNDARY}`, body),
     async inboxOf(id) {
       const { attention } = await gate.bootstrap(agent(id), {})
       return attention.waiting_results.map(({ type, summary, result }) => ({

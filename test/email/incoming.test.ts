@@ -9,7 +9,7 @@ import {
 import { plainText, safeEmail, textOfHtml } from '../../src/email/incoming.ts'
 import { parseMime } from '../../src/email/mime.ts'
 import { parsePostmark } from '../../src/email/postmark.ts'
-import { bounce, postmark } from './mails.ts'
+import { bounce, postmark } from './messages.ts'
 
 const RAW = {
   message_id: 'm1@x.example',
@@ -23,17 +23,17 @@ const RAW = {
   proof: 'unknown',
 } as const
 
-describe('what is kept of a mail', () => {
-  it('is its text, with one kind of line break and no control characters', () => {
+describe('sanitized email', () => {
+  it('text has uniform line breaks and no control characters', () => {
     expect(plainText('a\r\nb\rc\u0000\u001b[31md\te\ud800 \n\n')).toBe('a\nb\nc[31md\te\ufffd')
   })
 
-  it('is a subject of one line', () => {
+  it('a subject is one line', () => {
     expect(safeEmail({ ...RAW, subject: ' a\r\n b\u0000c ' }).subject).toBe('a bc')
     expect(safeEmail({ ...RAW, subject: 'x'.repeat(600) }).subject).toHaveLength(500)
   })
 
-  it('is never markup: HTML becomes the text that a person would read', () => {
+  it('HTML is converted to plain text', () => {
     const html = `<html><head><title>no</title><style>p{}</style></head><body onload="x()">
       <!-- hidden <b>no</b> --><script>alert("no")</script><p>Dear&nbsp;Kee &amp; &lt;all&gt;,</p>
       <div>one<br>two &#x1F600; &#65;</div><img src=x onerror=alert(1)><a href="javascript:x">link</a>
@@ -51,7 +51,7 @@ describe('what is kept of a mail', () => {
     ['1 < 2 and 3 > 2', '1 < 2 and 3 > 2'],
     ['&bogus; &#99999999; &amp;lt;', '&bogus; &#99999999; &lt;'],
     ['<!-- never closed <p>x', ''],
-  ])('even if the markup is broken: %s', (html, text) => {
+  ])('broken HTML is converted safely: %s', (html, text) => {
     expect(textOfHtml(html)).toBe(text)
   })
 
@@ -73,11 +73,11 @@ describe('what is kept of a mail', () => {
     }
   })
 
-  it('are attachments whose names lead nowhere', () => {
+  it('attachment names are not paths', () => {
     const names = ['../../etc/passwd', 'C:\\x\\y.exe', '.hidden', '', 'a\r\nb', '...', 'ok.txt']
     const attachments = names.map((filename) => ({ filename, media_type: 'x', content: Buffer.from('1') }))
-    const kept = safeEmail({ ...RAW, attachments }).attachments
-    expect(kept.map(({ filename }) => filename)).toEqual([
+    const sanitized = safeEmail({ ...RAW, attachments }).attachments
+    expect(sanitized.map(({ filename }) => filename)).toEqual([
       'passwd',
       'y.exe',
       'hidden',
@@ -86,10 +86,10 @@ describe('what is kept of a mail', () => {
       'attachment',
       'ok.txt',
     ])
-    expect(kept[0]).toMatchObject({ media_type: 'application/octet-stream', content: 'MQ==' })
+    expect(sanitized[0]).toMatchObject({ media_type: 'application/octet-stream', content: 'MQ==' })
   })
 
-  it('are addresses only that are addresses', () => {
+  it('invalid addresses are dropped', () => {
     const mail = safeEmail({
       ...RAW,
       from: 'a@b\r\nX: y',
@@ -108,12 +108,12 @@ describe('Message-IDs', () => {
     ['<>', []],
     ['<a@b', []],
     [undefined, []],
-  ])('in %j are %j', (header, ids) => {
+  ])('the header %j contains the ids %j', (header, ids) => {
     expect(messageIdsIn(header)).toEqual(ids)
   })
 })
 
-describe('the proof of a sender', () => {
+describe('sender verification', () => {
   const FROM = 'kee@example.com'
   const findings = (signed: string[], spf?: string, dmarc = false) => ({ signed, spf, dmarc })
 
@@ -133,11 +133,11 @@ describe('the proof of a sender', () => {
     expect(proofOf(FROM, found)).toBe(proof)
   })
 
-  it('needs a From address', () => {
+  it('verification requires a From address', () => {
     expect(proofOf(undefined, findings(['example.com']))).toBe('fail')
   })
 
-  it('is read from the results of a trusted server only', () => {
+  it('Authentication-Results are read from the trusted server only', () => {
     const header =
       'mx.agents.example 1; spf=pass (sender ok) smtp.mailfrom=bounce@a.example; dkim=fail header.d=b.example;' +
       ' dkim=pass header.i=@c.example header.s=x; dmarc=pass (p=none) header.from=a.example'
@@ -149,14 +149,14 @@ describe('the proof of a sender', () => {
     expect(authenticationResults('mx (dkim=pass header.d=a.example); none', 'mx')).toEqual(findings([]))
   })
 
-  it('is read from Received-SPF', () => {
+  it('Received-SPF is parsed', () => {
     const header = 'Pass (sender SPF authorized) identity=mailfrom; envelope-from=bounce@a.example;'
     expect(receivedSpf(header)).toEqual(findings([], 'a.example'))
     expect(receivedSpf('SoftFail identity=mailfrom; envelope-from=bounce@a.example')).toEqual(findings([]))
   })
 })
 
-describe('a mail as it travels', () => {
+describe('MIME parsing', () => {
   const mime = [
     'Authentication-Results: mx.agents.example; dkim=pass header.d=elsewhere.example',
     'Authentication-Results: mx.agents.example; dkim=pass header.d=forged.example',
@@ -186,7 +186,7 @@ describe('a mail as it travels', () => {
     '',
   ].join('\r\n')
 
-  it('is read whole', async () => {
+  it('all parts of an email are parsed', async () => {
     expect(await parseMime(Buffer.from(mime), 'mx.agents.example')).toEqual({
       message_id: 'm1@elsewhere.example',
       answers: ['r2@x', 'r2@x', 'r1@x'],
@@ -210,11 +210,11 @@ describe('a mail as it travels', () => {
     })
   })
 
-  it('proves nothing of its sender where no server is trusted', async () => {
+  it('the sender is unknown without a trusted mail server', async () => {
     expect(await parseMime(Buffer.from(mime), null)).toMatchObject({ proof: 'unknown' })
   })
 
-  it('that is nested without end is refused', async () => {
+  it('deeply nested MIME is refused', async () => {
     const nested = Array.from(
       { length: 60 },
       (_, n) => `Content-Type: multipart/mixed; boundary=b${n}\r\n\r\n--b${n}\r\n`,
@@ -224,7 +224,7 @@ describe('a mail as it travels', () => {
     })
   })
 
-  it('may be any bytes at all', async () => {
+  it('arbitrary bytes are parsed without an error', async () => {
     for (const bytes of [Buffer.alloc(0), Buffer.from([0, 255, 13, 10, 0]), Buffer.from('\r\n\r\n')]) {
       expect(await parseMime(bytes, null)).toMatchObject({
         from: undefined,
@@ -235,8 +235,8 @@ describe('a mail as it travels', () => {
   })
 })
 
-describe('what Postmark posts', () => {
-  it('is the mail', () => {
+describe('Postmark webhook', () => {
+  it('the request is parsed into an email', () => {
     const mail = parsePostmark(
       postmark({
         HtmlBody: '<p>no</p>',
@@ -262,20 +262,20 @@ describe('what Postmark posts', () => {
     })
   })
 
-  it('has an id of Postmark where the mail has none', () => {
+  it('the Postmark id is used if the email has no Message-ID', () => {
     expect(parsePostmark(postmark({ Headers: [] })).message_id).toBe('73e6d360-66eb-11e1-8e72-a8904824019b')
   })
 
   it.each([[[]], ['text'], [null], [{ ToFull: 'x' }], [{ Attachments: [{ Name: 'x' }] }]])(
-    'is refused if it is %j',
+    'the body %j is refused',
     (body) => {
       expect(() => parsePostmark(body)).toThrow(expect.objectContaining({ code: 'VALIDATION_ERROR' }))
     },
   )
 })
 
-describe('a report of a mail server', () => {
-  it('says what became of a mail of ours', async () => {
+describe('delivery reports', () => {
+  it('a report names the email, the action and the reason', async () => {
     const failed = await parseMime(Buffer.from(bounce('m1@agents.example', 'failed')), null)
     expect(deliveryReport(failed)).toEqual({
       message_id: 'm1@agents.example',
@@ -286,7 +286,7 @@ describe('a report of a mail server', () => {
     expect(deliveryReport(delivered)).toMatchObject({ action: 'delivered' })
   })
 
-  it('is none while the mail is only late, and a mail is none', async () => {
+  it('a delay and an ordinary email are not reports', async () => {
     const delayed = await parseMime(Buffer.from(bounce('m1@agents.example', 'delayed')), null)
     expect(deliveryReport(delayed)).toBeUndefined()
     expect(deliveryReport(safeEmail(RAW))).toBeUndefined()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { clamd } from '../../src/email/scanner.ts'
 
-/** Speaks as clamd does: takes the stream in its chunks, and finds what contains EICAR. */
+/** A fake clamd: reads the chunked stream and reports content with EICAR. */
 async function startScanner(path?: string, answer?: string) {
   const server = createServer((socket: Socket) => {
     let bytes = Buffer.alloc(0)
@@ -28,7 +28,7 @@ async function startScanner(path?: string, answer?: string) {
   return path === undefined ? `tcp://127.0.0.1:${(server.address() as AddressInfo).port}` : `unix:${path}`
 }
 
-/** What was streamed, once all of it is there. */
+/** The streamed content, once it is complete. */
 function streamed(bytes: Buffer): Buffer | undefined {
   const command = 'zINSTREAM\0'
   if (bytes.toString('latin1', 0, command.length) !== command) return undefined
@@ -43,20 +43,20 @@ function streamed(bytes: Buffer): Buffer | undefined {
   return undefined
 }
 
-it('finds what the daemon finds, in chunks of any number', async () => {
+it('findings of the daemon are returned for any number of chunks', async () => {
   const scanner = clamd(await startScanner())
   expect(await scanner.finds(Buffer.from('clean'))).toBe(false)
   expect(await scanner.finds(Buffer.alloc(0))).toBe(false)
   expect(await scanner.finds(Buffer.concat([Buffer.alloc(200_000), Buffer.from('EICAR')]))).toBe(true)
 })
 
-it('may be behind a socket of this machine', async () => {
+it('the daemon can listen on a Unix socket', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-clamd-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   expect(await clamd(await startScanner(join(folder, 'clamd.sock'))).finds(Buffer.from('EICAR'))).toBe(true)
 })
 
-it('that is away, or cannot tell, makes the mail wait', async () => {
+it('an unreachable daemon or an unclear response is OVERLOADED', async () => {
   await expect(clamd('tcp://127.0.0.1:1').finds(Buffer.from('x'))).rejects.toMatchObject({
     code: 'OVERLOADED',
     retryable: true,

@@ -5,7 +5,7 @@ import { openSmtp, type Transport } from '../../src/email/smtp.ts'
 import type { Entries } from '../../src/store/entries.ts'
 import { admin, agent, describeGates, type Open, worker } from '../support/gates.ts'
 import { type SmtpOptions, smtpError, startSmtp } from '../support/smtp.ts'
-import { emailOf, fault, type MailBenchOptions, NOWHERE, openMailBench } from './support.ts'
+import { type EmailBenchOptions, emailOf, fault, NOWHERE, openEmailBench } from './support.ts'
 
 const KEE = agent('kee')
 const HEXY = agent('hexy')
@@ -17,19 +17,19 @@ async function smtp(options: SmtpOptions = {}) {
   return server
 }
 
-async function sendingBench(open: Open, options: MailBenchOptions = {}, server: SmtpOptions = {}) {
+async function sendingBench(open: Open, options: EmailBenchOptions = {}, server: SmtpOptions = {}) {
   const mailServer = await smtp(server)
-  const bench = await openMailBench(open, {
+  const bench = await openEmailBench(open, {
     ...options,
-    mailSettings: { smtp: mailServer.settings, ...options.mailSettings },
+    emailSettings: { smtp: mailServer.settings, ...options.emailSettings },
   })
   const sender = await bench.smtpSender(mailServer.settings)
   const send = () => sender.sendDue(bench.tenant.tenant)
   return { ...bench, mailServer, sender, send }
 }
 
-describeGates('sending mail', (open) => {
-  it('queues a mail, sends it, and says what became of it', async () => {
+describeGates('sending email', (open) => {
+  it('send_email queues an email, sends it and reports its status', async () => {
     const { gate, send, mailServer } = await sendingBench(open)
     const { email_id, message_id, status } = await gate.sendEmail(KEE, NOTE)
     expect(status).toBe('pending')
@@ -50,8 +50,8 @@ describeGates('sending mail', (open) => {
     expect(await send()).toBe(0)
   })
 
-  it.each(['sent', 'failed'] as const)('is %s although it is fetched meanwhile', async (status) => {
-    const bench = await openMailBench(open, { mailSettings: { mail_max_attempts: 1 } })
+  it.each(['sent', 'failed'] as const)('an email is %s although it is read meanwhile', async (status) => {
+    const bench = await openEmailBench(open, { emailSettings: { mail_max_attempts: 1 } })
     const { gate, tenant } = bench
     const { email_id } = await gate.sendEmail(KEE, NOTE)
     const sender = bench.senderOn({
@@ -67,7 +67,7 @@ describeGates('sending mail', (open) => {
     expect(email.fetched_at).not.toBeNull()
   })
 
-  it('carries JSON and attachments as they were given', async () => {
+  it('JSON and attachments are sent unchanged', async () => {
     const { gate, send, mailServer } = await sendingBench(open)
     const bytes = Buffer.from([0, 1, 2, 253, 254, 255])
     const { email_id } = await gate.sendEmail(KEE, {
@@ -102,7 +102,7 @@ describeGates('sending mail', (open) => {
     expect(listed).not.toHaveProperty('content')
   })
 
-  it('keeps no copy where none is wanted', async () => {
+  it('archive_copy false deletes the body after sending', async () => {
     const { gate, send } = await sendingBench(open)
     const { email_id } = await gate.sendEmail(KEE, { ...NOTE, archive_copy: false })
     expect(await gate.getEmail(KEE, { email_id })).toMatchObject({ body: 'Hello Hexy' })
@@ -110,8 +110,8 @@ describeGates('sending mail', (open) => {
     expect(await gate.getEmail(KEE, { email_id })).toMatchObject({ status: 'sent', body: null })
   })
 
-  it('tries again later, and later still, then gives up; an operator can have it tried again', async () => {
-    const bench = await openMailBench(open, { mailSettings: { smtp: NOWHERE } })
+  it('sending is retried with growing delays, then fails, and can be retried by an operator', async () => {
+    const bench = await openEmailBench(open, { emailSettings: { smtp: NOWHERE } })
     const { gate, clock, reports } = bench
     const sender = await bench.smtpSender(NOWHERE)
     const { email_id } = await gate.sendEmail(KEE, NOTE)
@@ -146,7 +146,7 @@ describeGates('sending mail', (open) => {
     expect(server.taken).toHaveLength(1)
   })
 
-  it('tries again after a 4xx, and not after a 5xx', async () => {
+  it('a 4xx response is retried, and a 5xx response is not', async () => {
     const answers = [smtpError(451, 'try later'), smtpError(550, 'no such mailbox')]
     const bench = await sendingBench(
       open,
@@ -173,7 +173,7 @@ describeGates('sending mail', (open) => {
     expect(bench.mailServer.taken).toEqual([])
   })
 
-  it('waits for the operator to mend a password', async () => {
+  it('a wrong password is retried until the operator fixes it', async () => {
     const credentials = { user: 'gate', password: 'right' }
     const bench = await sendingBench(open, {}, { credentials })
     const { gate, clock, mailServer, tenant } = bench
@@ -187,7 +187,7 @@ describeGates('sending mail', (open) => {
     expect(mailServer.taken).toHaveLength(1)
   })
 
-  it('a mail that the server finds too large has failed', async () => {
+  it('an email that is too large for the server fails', async () => {
     const { gate, send } = await sendingBench(open, {}, { options: { size: 2048 } })
     const { email_id } = await gate.sendEmail(KEE, { ...NOTE, body: 'x'.repeat(4096) })
     await send()
@@ -195,7 +195,7 @@ describeGates('sending mail', (open) => {
   })
 
   it('two processes never send the same email concurrently', async () => {
-    const bench = await openMailBench(open)
+    const bench = await openEmailBench(open)
     const { gate, tenant } = bench
     const sent: string[] = []
     const transport: Transport = {
@@ -210,27 +210,27 @@ describeGates('sending mail', (open) => {
       ids.push((await gate.sendEmail(KEE, { ...NOTE, subject: `Note ${n}` })).email_id)
     }
     const senders = [1, 2, 3].map(() => bench.senderOn(transport))
-    // One that lost a race finds the next mails due, until there are none.
+    // A process that loses a race finds the next emails, until none are due.
     await Promise.all(senders.map((sender) => sender.sendDue(tenant.tenant)))
     expect(sent.toSorted()).toEqual(ids.toSorted())
   })
 
-  it('a process that dies after the server took the mail leaves one that goes out again as the same mail', async () => {
+  it('an email whose sender died after delivery is sent again with the same Message-ID', async () => {
     const bench = await sendingBench(open)
     const { gate, store, clock, tenant, mailServer, queue } = bench
     const { email_id, message_id } = await gate.sendEmail(KEE, NOTE)
-    // The first process claims the mail, sends it, and never gets to say so.
+    // The first process claims the email, sends it and dies before it records that.
     let writes = 0
     const entries: Entries = {
       ...store.entries,
       put: (draft, expected) =>
         draft.kind === 'email' && ++writes > 1 ? new Promise(() => {}) : store.entries.put(draft, expected),
     }
-    const doomed = new EmailQueue({ entries, settings: queue.settings, now: () => clock.now })
+    const dyingQueue = new EmailQueue({ entries, settings: queue.settings, now: () => clock.now })
     const transport = await openSmtp(mailServer.settings, 'gate@agents.example')
-    void new Sender({ queue: doomed, transport, report() {} }).sendDue(tenant.tenant)
+    void new Sender({ queue: dyingQueue, transport, report() {} }).sendDue(tenant.tenant)
     await mailServer.count(1)
-    // No other process tries it while the first one may still be sending.
+    // No other process sends the email while the first one may still be sending.
     expect(await bench.send()).toBe(0)
     expect(await emailOf(bench, email_id)).toMatchObject({ status: 'pending', attempts: 1 })
     clock.now += SENDING_MS
@@ -248,7 +248,7 @@ describeGates('sending mail', (open) => {
     expect(mailServer.taken).toEqual([])
   })
 
-  it('a key stands for one mail, however often it is sent, and for no other', async () => {
+  it('an idempotency key creates one email only', async () => {
     const { gate, send, mailServer } = await sendingBench(open)
     const keyed = { ...NOTE, idempotency_key: 'k1' }
     const first = await gate.sendEmail(KEE, keyed)
@@ -264,8 +264,8 @@ describeGates('sending mail', (open) => {
     expect(others.email_id).not.toBe(first.email_id)
   })
 
-  it('lets a sender send so many mails in an hour', async () => {
-    const { gate, clock } = await openMailBench(open, { mailSettings: { mail_max_per_hour: 2 } })
+  it('emails of a sender are limited per hour', async () => {
+    const { gate, clock } = await openEmailBench(open, { emailSettings: { mail_max_per_hour: 2 } })
     await gate.sendEmail(KEE, { ...NOTE, idempotency_key: 'k' })
     await gate.sendEmail(KEE, { ...NOTE, idempotency_key: 'k' })
     await gate.sendEmail(KEE, NOTE)
@@ -278,12 +278,12 @@ describeGates('sending mail', (open) => {
   })
 
   it('concurrent emails do not exceed the hourly limit', async () => {
-    const { gate } = await openMailBench(open, { mailSettings: { mail_max_per_hour: 5 } })
+    const { gate } = await openEmailBench(open, { emailSettings: { mail_max_per_hour: 5 } })
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => gate.sendEmail(KEE, NOTE)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
   })
 
-  it('removes an email when its retention ends, but not before it is sent', async () => {
+  it('an email is removed when its retention ends, but not before it is sent', async () => {
     const { gate, clock, send, queue, store, tenant } = await sendingBench(open)
     const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const { email_id } = await gate.sendEmail(KEE, { ...NOTE, task_id, idempotency_key: 'k' })
@@ -303,7 +303,7 @@ describeGates('sending mail', (open) => {
 })
 
 describeGates(
-  'who may send what to whom',
+  'permissions of send_email',
   (open) => {
     it.each([
       'gate+hexy@agents.example',
@@ -311,8 +311,8 @@ describeGates(
       'friend@elsewhere.example',
       'Friend@Elsewhere.Example',
       'anybody@open.example',
-    ])('%s may be written to', async (to) => {
-      const { gate } = await openMailBench(open)
+    ])('an email to %s is accepted', async (to) => {
+      const { gate } = await openEmailBench(open)
       expect(await gate.sendEmail(KEE, { ...NOTE, to })).toMatchObject({ status: 'pending' })
     })
 
@@ -323,8 +323,8 @@ describeGates(
       'hexy@agents.example',
       'gate@agents.example',
       'other+hexy@agents.example',
-    ])('%s may not', async (to) => {
-      const { gate, store, tenant } = await openMailBench(open)
+    ])('an email to %s is refused', async (to) => {
+      const { gate, store, tenant } = await openEmailBench(open)
       await expect(gate.sendEmail(KEE, { ...NOTE, to })).rejects.toMatchObject(
         fault('RECIPIENT_NOT_ALLOWED', { to }),
       )
@@ -357,15 +357,15 @@ describeGates(
       ['attachments', Array.from({ length: 21 }, () => ({ filename: 'a', content: '' }))],
       ['colour', 'red'],
     ])('an input with %s %j is refused', async (field, value) => {
-      const { gate, store, tenant } = await openMailBench(open)
+      const { gate, store, tenant } = await openEmailBench(open)
       await expect(gate.sendEmail(KEE, { ...NOTE, [field]: value })).rejects.toMatchObject(
         fault('VALIDATION_ERROR'),
       )
       expect(await store.entries.list(tenant.tenant, 'email', '', 10)).toEqual([])
     })
 
-    it('a mail may be as large as the setting says, attachments included', async () => {
-      const { gate, queue } = await openMailBench(open)
+    it('the size limit includes attachments', async () => {
+      const { gate, queue } = await openEmailBench(open)
       const attachment = (size: number) => [{ filename: 'a', content: Buffer.alloc(size).toString('base64') }]
       const room = queue.maxBytes - NOTE.body.length
       await gate.sendEmail(KEE, { ...NOTE, attachments: attachment(room) })
@@ -377,8 +377,8 @@ describeGates(
       ).rejects.toMatchObject(fault('PAYLOAD_TOO_LARGE'))
     })
 
-    it('workers send none, and others read none of it', async () => {
-      const { gate } = await openMailBench(open)
+    it('workers cannot send, and other agents cannot read an email', async () => {
+      const { gate } = await openEmailBench(open)
       await expect(gate.sendEmail(worker(), NOTE)).rejects.toMatchObject(fault('FORBIDDEN'))
       const { email_id } = await gate.sendEmail(KEE, NOTE)
       for (const reader of [KEE, HEXY, admin()]) await gate.getEmail(reader, { email_id })
@@ -391,14 +391,14 @@ describeGates(
       await expect(gate.getEmail(KEE, { email_id: 'none' })).rejects.toMatchObject(fault('EMAIL_NOT_FOUND'))
     })
 
-    it('an agent without an address writes in the name of the gate', async () => {
-      const { gate, queue, tenant } = await openMailBench(open)
+    it('an agent without an address sends from the address of the gate', async () => {
+      const { gate, queue, tenant } = await openEmailBench(open)
       const { email_id } = await gate.sendEmail(agent('No Address'), NOTE)
       expect(await queue.get(tenant.tenant, email_id)).toMatchObject({ from: 'gate@agents.example' })
     })
 
-    it('lists page by page, oldest first', async () => {
-      const { gate, clock } = await openMailBench(open)
+    it('list_emails returns pages, oldest first', async () => {
+      const { gate, clock } = await openEmailBench(open)
       const ids: string[] = []
       for (let n = 0; n < 5; n++) {
         clock.advance(1)
@@ -414,8 +414,8 @@ describeGates(
       expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toEqual([])
     })
 
-    it('refers to a task only if the sender may read that task', async () => {
-      const { gate, clock } = await openMailBench(open)
+    it('an email can refer to a task only if the sender may read that task', async () => {
+      const { gate, clock } = await openEmailBench(open)
       const { task_id } = await gate.createTask(KEE, { type: 'job' })
       await expect(gate.sendEmail(HEXY, { ...NOTE, task_id })).rejects.toMatchObject(fault('FORBIDDEN'))
       await expect(gate.fetchTaskEmail(KEE, { task_id })).rejects.toMatchObject(
@@ -434,7 +434,7 @@ describeGates(
       await expect(gate.fetchTaskEmail(HEXY, { task_id })).rejects.toMatchObject(fault('FORBIDDEN'))
     })
 
-    it('a gate that has no mail, or no way to send it, says what to set', async () => {
+    it('without email or SMTP settings, the error names the settings', async () => {
       const bare = await open()
       for (const ask of [
         () => bare.gate.sendEmail(KEE, NOTE),
@@ -446,7 +446,7 @@ describeGates(
           fault('NOT_CONFIGURED', { settings: ['ASYNCGATE_MAIL_FROM', 'ASYNCGATE_SMTP_URL'] }),
         )
       }
-      const { gate } = await openMailBench(open, { mailSettings: { smtp: null } })
+      const { gate } = await openEmailBench(open, { emailSettings: { smtp: null } })
       expect(await gate.listEmails(KEE, {})).toEqual({ emails: [], next_cursor: null })
       await expect(gate.sendEmail(KEE, NOTE)).rejects.toMatchObject(
         fault('NOT_CONFIGURED', { settings: ['ASYNCGATE_SMTP_URL'] }),

@@ -13,7 +13,7 @@ import { members } from '../http/support.ts'
 import { type Dovecot, dovecotProgram, startDovecot } from '../support/dovecot.ts'
 import { agent, worker } from '../support/gates.ts'
 import { type SmtpOptions, startSmtp } from '../support/smtp.ts'
-import { mime } from './mails.ts'
+import { mime } from './messages.ts'
 import { NOWHERE } from './support.ts'
 
 const KEY = 'a-key-for-tests'
@@ -27,7 +27,7 @@ async function smtp(options: SmtpOptions = {}) {
   return server
 }
 
-/** A server with everything that it has in production, in this process. */
+/** A complete server in this process. */
 async function serve(env: Readonly<Record<string, string>>, folder = newFolder()): Promise<OpenServer> {
   const { config, problems } = reportConfig({
     env: {
@@ -73,7 +73,7 @@ function ended({ gate }: OpenServer, type: string): Promise<void> {
 }
 
 describe('a server with email', () => {
-  it('carries a mail from one agent to another, out by SMTP and back by the webhook', async () => {
+  it('an email goes from one agent to another, out by SMTP and in by the webhook', async () => {
     const mailServer = await smtp()
     const server = await serve({ ...smtpEnv(mailServer.port), ASYNCGATE_MAIL_WEBHOOK_SECRET: SECRET })
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
@@ -89,9 +89,9 @@ describe('a server with email', () => {
     })
     const { email_id } = members(await response.json())
     const [taken] = await mailServer.count(1)
-    // What the domain's mail server would do with it.
+    // Delivers the email as the mail server of the domain would.
     const body = Buffer.from(taken?.source ?? '')
-    const brought = await fetch(`${server.url}/webhooks/inbound_email`, {
+    const delivered = await fetch(`${server.url}/webhooks/inbound_email`, {
       method: 'POST',
       headers: {
         'content-type': 'message/rfc822',
@@ -99,7 +99,7 @@ describe('a server with email', () => {
       },
       body,
     })
-    expect(await brought.json()).toMatchObject({ status: 'received' })
+    expect(await delivered.json()).toMatchObject({ status: 'received' })
     const { attention } = await server.gate.bootstrap(KEE, {})
     expect(attention.waiting_results).toMatchObject([
       { type: 'email.received', result: { result: { from: 'gate+hexy@agents.example' } } },
@@ -110,7 +110,7 @@ describe('a server with email', () => {
     expect(await server.gate.getEmail(HEXY, { email_id })).toMatchObject({ status: 'delivered' })
   })
 
-  it('sends the results of a type by mail, and hands them out as any other', async () => {
+  it('results of a task type are sent by email and can be fetched', async () => {
     const mailServer = await smtp()
     const server = await serve(smtpEnv(mailServer.port))
     const { gate } = server
@@ -120,7 +120,7 @@ describe('a server with email', () => {
     const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
     const lease = { worker_id: 'w1', task_id, lease_id: tasks[0]?.lease_id }
     await gate.complete(worker(), { ...lease, result: { answer: 42 }, result_summary: 'Asked' })
-    // The same report again is the same completion, and no second mail.
+    // A repeated completion does not send a second email.
     await gate.complete(worker(), { ...lease, result: { answer: 42 }, result_summary: 'Asked' })
     const email = await gate.fetchTaskEmail(KEE, { task_id })
     expect(email).toMatchObject({ body: { answer: 42 }, to: ['gate+kee@agents.example'] })
@@ -137,7 +137,7 @@ describe('a server with email', () => {
     expect((await gate.fetchTaskEmail(KEE, { task_id })).archived_at).not.toBeNull()
   })
 
-  it('stops while an email is being sent, and the next server sends it', async () => {
+  it('a server that stops while sending leaves the email to the next server', async () => {
     let hasArrived = () => {}
     const arrived = new Promise<void>((resolve) => {
       hasArrived = resolve
@@ -159,7 +159,7 @@ describe('a server with email', () => {
     await first.close()
     const working = await smtp()
     const second = await serve(smtpEnv(working.port), folder)
-    // It was cut off and put back, for a try that is not far.
+    // The interrupted email is due again soon.
     const waiting = await second.gate.getEmail(KEE, { email_id })
     expect(waiting).toMatchObject({ status: 'pending', attempts: 1, error: expect.any(String) })
     expect(Date.parse(waiting.next_try_at ?? '') - Date.now()).toBeLessThan(60_000)
@@ -167,7 +167,7 @@ describe('a server with email', () => {
     expect((await working.count(1)).map(({ mail }) => mail.subject)).toEqual(['other'])
   }, 20_000)
 
-  it('names the missing settings where inbound email is not configured', async () => {
+  it('the inbound webhook names the missing settings if it is not configured', async () => {
     const server = await serve({})
     const response = await fetch(`${server.url}/webhooks/inbound_email`, { method: 'POST', body: '{}' })
     expect(response.status).toBe(501)
@@ -177,7 +177,7 @@ describe('a server with email', () => {
     })
   })
 
-  it('is worked from the command line', async () => {
+  it('emails can be listed, shown and retried with the CLI', async () => {
     const { ASYNCGATE_MAIL_MAX_ATTEMPTS, ...env } = {
       ASYNCGATE_MAIL_MAX_ATTEMPTS: '1',
       ...smtpEnv(NOWHERE.port),
@@ -191,7 +191,7 @@ describe('a server with email', () => {
       ...note,
       attachments: [{ filename: 'a.txt', content: 'aGk=', media_type: 'text/plain' }],
     })
-    // The server has tried it by the time that it has failed.
+    // The server sends in the background, so the command is repeated until the status changes.
     let shown = await run('show', email_id)
     while (shown.stdout.includes('pending')) shown = await run('show', email_id)
     expect(shown).toMatchObject({ code: 0, stderr: '' })
@@ -209,7 +209,7 @@ describe('a server with email', () => {
   }, 120_000)
 })
 
-describe('the connection to the SMTP server', () => {
+describe('SMTP connections', () => {
   const email = {
     message_id: 'm@agents.example',
     from: 'gate@agents.example',
@@ -242,7 +242,7 @@ describe('the connection to the SMTP server', () => {
   }
   const TLS = { key: CERTIFICATE_KEY, cert: CERTIFICATE }
 
-  it('is not used without TLS, unless that is what the settings say', async () => {
+  it('a connection without TLS is refused unless the settings permit it', async () => {
     const plain = await smtp()
     const refused = await send({ ...plain.settings, tls: 'starttls' })
     expect(refused).toBeInstanceOf(SendError)
@@ -251,7 +251,7 @@ describe('the connection to the SMTP server', () => {
     expect(await send(plain.settings)).toBeUndefined()
   })
 
-  it('is not used if the certificate of the server is not trusted', async () => {
+  it('a connection with an untrusted certificate is refused', async () => {
     const secure = await smtp({ options: { secure: true, ...TLS } })
     const upgraded = await smtp({ options: { disabledCommands: ['AUTH'], ...TLS } })
     for (const [server, tls] of [
@@ -263,34 +263,42 @@ describe('the connection to the SMTP server', () => {
     }
   })
 
-  it.each(['smtps', 'smtp'] as const)('is encrypted with %s, in a separate process', async (scheme) => {
-    const credentials = { user: 'gate@agents.example', password: 'p@ss/word' }
-    const options =
-      scheme === 'smtps'
-        ? { secure: true, ...TLS }
-        : { disabledCommands: [], allowInsecureAuth: false, ...TLS }
-    const mailServer = await smtp({ credentials, options })
-    const home = testFolder()
-    writeFileSync(join(home, 'ca.pem'), CERTIFICATE)
-    const login = `${encodeURIComponent(credentials.user)}:${encodeURIComponent(credentials.password)}`
-    const server = await startServer(['serve'], home, {
-      ASYNCGATE_API_KEY: KEY,
-      ASYNCGATE_MAIL_FROM: 'gate@agents.example',
-      ASYNCGATE_SMTP_URL: `${scheme}://${login}@127.0.0.1:${mailServer.port}`,
-      NODE_EXTRA_CA_CERTS: join(home, 'ca.pem'),
-    })
-    const response = await fetch(`${server.url}/v1/emails`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ to: 'gate+kee@agents.example', subject: 'x', body: 'y', principal_id: 'hexy' }),
-    })
-    expect(response.status).toBe(200)
-    await mailServer.count(1)
-    const { code, stderr } = await server.stop()
-    expect(code).toBe(0)
-    expect(stderr).not.toContain(credentials.password)
-    expect(stderr).not.toContain(encodeURIComponent(credentials.password))
-  })
+  it.each(['smtps', 'smtp'] as const)(
+    '%s connections are encrypted, in a separate process',
+    async (scheme) => {
+      const credentials = { user: 'gate@agents.example', password: 'p@ss/word' }
+      const options =
+        scheme === 'smtps'
+          ? { secure: true, ...TLS }
+          : { disabledCommands: [], allowInsecureAuth: false, ...TLS }
+      const mailServer = await smtp({ credentials, options })
+      const home = testFolder()
+      writeFileSync(join(home, 'ca.pem'), CERTIFICATE)
+      const login = `${encodeURIComponent(credentials.user)}:${encodeURIComponent(credentials.password)}`
+      const server = await startServer(['serve'], home, {
+        ASYNCGATE_API_KEY: KEY,
+        ASYNCGATE_MAIL_FROM: 'gate@agents.example',
+        ASYNCGATE_SMTP_URL: `${scheme}://${login}@127.0.0.1:${mailServer.port}`,
+        NODE_EXTRA_CA_CERTS: join(home, 'ca.pem'),
+      })
+      const response = await fetch(`${server.url}/v1/emails`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          to: 'gate+kee@agents.example',
+          subject: 'x',
+          body: 'y',
+          principal_id: 'hexy',
+        }),
+      })
+      expect(response.status).toBe(200)
+      await mailServer.count(1)
+      const { code, stderr } = await server.stop()
+      expect(code).toBe(0)
+      expect(stderr).not.toContain(credentials.password)
+      expect(stderr).not.toContain(encodeURIComponent(credentials.password))
+    },
+  )
 })
 
 it('a stopping process does not wait for an SMTP server that never responds', async () => {
@@ -327,7 +335,7 @@ describe.skipIf(program === undefined)('a server with a mailbox', () => {
   })
   afterAll(() => dovecot.stop())
 
-  it('fetches mail by itself, and tells the agent', async () => {
+  it('the server fetches email by itself and notifies the agent', async () => {
     const { port, user, password } = dovecot.settings('gate')
     await dovecot.append('gate', 'INBOX', mime())
     const server = await serve({

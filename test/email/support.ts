@@ -9,22 +9,22 @@ import { MAIL } from './settings.ts'
 
 export { MAIL, NOWHERE } from './settings.ts'
 
-export interface MailBench extends Bench {
+export interface EmailBench extends Bench {
   readonly queue: EmailQueue
   readonly tenant: TenantRef
-  /** Everything that a sender of this gate reports. */
+  /** Errors that senders of this gate reported. */
   readonly reports: unknown[]
   senderOn(transport: Transport): Sender
   smtpSender(settings: SmtpSettings): Promise<Sender>
 }
 
-export interface MailBenchOptions extends OpenOptions {
-  readonly mailSettings?: Partial<EmailSettings>
+export interface EmailBenchOptions extends OpenOptions {
+  readonly emailSettings?: Partial<EmailSettings>
 }
 
-/** A gate with mail, whose clock stands still. Nothing is sent unless a test has it sent. */
-export async function openMailBench(open: Open, options: MailBenchOptions = {}): Promise<MailBench> {
-  const settings = { ...MAIL, ...options.mailSettings }
+/** A gate with email and a fixed clock. Emails are sent only by explicit calls. */
+export async function openEmailBench(open: Open, options: EmailBenchOptions = {}): Promise<EmailBench> {
+  const settings = { ...MAIL, ...options.emailSettings }
   const queues: EmailQueue[] = []
   const mail = (store: Store, clock: ManualClock) => {
     const queue = new EmailQueue({ entries: store.entries, settings, now: () => clock.now })
@@ -47,14 +47,14 @@ export async function openMailBench(open: Open, options: MailBenchOptions = {}):
   }
 }
 
-/** Of an entry that must be there. */
-export async function emailOf({ queue, tenant }: MailBench, emailId: string) {
+/** The email of an entry, which must exist. */
+export async function emailOf({ queue, tenant }: EmailBench, emailId: string) {
   const email = await queue.get(tenant.tenant, emailId)
   if (email === undefined) throw new Error(`there is no mail ${emailId}`)
   return email
 }
 
-/** What a refusal must be like. */
+/** The shape of an expected fault. */
 export function fault(code: ErrorCode, details: object = {}) {
   return { name: 'Fault', code, details }
 }

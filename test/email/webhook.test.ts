@@ -4,17 +4,17 @@ import { StoreError } from '../../src/store/store.ts'
 import { secretKey, signedHeaders } from '../../src/util/webhook-signature.ts'
 import { admin, agent, describeGates } from '../support/gates.ts'
 import { openInboundBench } from './inbound.ts'
-import { BOUNDARY, bounce, form, mime, postmark, sendGridFields } from './mails.ts'
+import { BOUNDARY, bounce, form, mime, postmark, sendGridFields } from './messages.ts'
 import { emailOf, MAIL } from './support.ts'
 
 const SECRET = MAIL.mail_webhook_secret ?? ''
 const KEE = agent('kee')
 const JSON_TYPE = 'application/json'
 
-describeGates('mail that is brought', (open) => {
-  it('is kept, and is in the inbox of its agent until that is acknowledged', async () => {
-    const { gate, bringJson, inboxOf } = await openInboundBench(open)
-    const { status, body } = await bringJson(postmark())
+describeGates('inbound email', (open) => {
+  it('an email is stored and stays in the inbox of its agent until it is acknowledged', async () => {
+    const { gate, deliverJson, inboxOf } = await openInboundBench(open)
+    const { status, body } = await deliverJson(postmark())
     expect({ status, body }).toEqual({
       status: 200,
       body: { status: 'received', email_id: expect.any(String) },
@@ -55,61 +55,61 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toEqual([])
   })
 
-  it('is the same mail however often and however it is brought', async () => {
-    const { bringJson, bringMime, bringForm, inboxOf, store, tenant } = await openInboundBench(open)
-    const { body } = await bringJson(postmark())
+  it('an email is stored once, however often and in whatever format it is delivered', async () => {
+    const { deliverJson, deliverMime, deliverForm, inboxOf, store, tenant } = await openInboundBench(open)
+    const { body } = await deliverJson(postmark())
     const again = { status: 'duplicate', email_id: body.email_id }
-    expect((await bringJson(postmark())).body).toEqual(again)
-    expect((await bringMime(mime())).body).toEqual(again)
-    expect((await bringForm(form(sendGridFields()))).body).toEqual(again)
+    expect((await deliverJson(postmark())).body).toEqual(again)
+    expect((await deliverMime(mime())).body).toEqual(again)
+    expect((await deliverForm(form(sendGridFields()))).body).toEqual(again)
     expect(await inboxOf('kee')).toHaveLength(1)
     expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
   })
 
-  it('is stored once when it is delivered several times concurrently', async () => {
-    const { bringJson, inboxOf, store, tenant } = await openInboundBench(open)
-    const answers = await Promise.all(Array.from({ length: 6 }, () => bringJson(postmark())))
+  it('an email is stored once when it is delivered several times concurrently', async () => {
+    const { deliverJson, inboxOf, store, tenant } = await openInboundBench(open)
+    const answers = await Promise.all(Array.from({ length: 6 }, () => deliverJson(postmark())))
     expect(answers.filter(({ body }) => body.status === 'received')).toHaveLength(1)
     expect(new Set(answers.map(({ body }) => body.email_id)).size).toBe(1)
     expect(await inboxOf('kee')).toHaveLength(1)
     expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
   })
 
-  it('that comes once for each recipient reaches each of them once', async () => {
-    const { bringJson, inboxOf } = await openInboundBench(open)
+  it('an email that is delivered once per recipient reaches each recipient once', async () => {
+    const { deliverJson, inboxOf } = await openInboundBench(open)
     const to = (name: string) => {
       const Email = `gate+${name}@agents.example`
       return postmark({ OriginalRecipient: Email, ToFull: [{ Email, Name: '' }] })
     }
-    expect((await bringJson(to('kee'))).body.status).toBe('received')
-    expect((await bringJson(to('hexy'))).body.status).toBe('duplicate')
-    expect((await bringJson(to('hexy'))).body.status).toBe('duplicate')
+    expect((await deliverJson(to('kee'))).body.status).toBe('received')
+    expect((await deliverJson(to('hexy'))).body.status).toBe('duplicate')
+    expect((await deliverJson(to('hexy'))).body.status).toBe('duplicate')
     expect(await inboxOf('kee')).toHaveLength(1)
     expect(await inboxOf('hexy')).toHaveLength(1)
   })
 
-  it('is announced even if the receiving process died before', async () => {
+  it('an email is announced even if the receiving process died before', async () => {
     const bench = await openInboundBench(open)
-    const { bringJson, inboxOf, gate, notices } = bench
+    const { deliverJson, inboxOf, gate, notices } = bench
     const announce = notices.announce.bind(notices)
     notices.announce = () => Promise.reject(new Error('died'))
-    expect((await bringJson(postmark())).status).toBe(500)
+    expect((await deliverJson(postmark())).status).toBe(500)
     notices.announce = announce
-    expect((await bringJson(postmark())).body.status).toBe('duplicate')
+    expect((await deliverJson(postmark())).body.status).toBe('duplicate')
     expect(await inboxOf('kee')).toHaveLength(1)
-    // And if it died between the task and its end.
+    // Also if the process died between creating and completing the task.
     const finish = notices.finish.bind(notices)
     notices.finish = () => Promise.reject(new Error('died'))
     const other = { Headers: [{ Name: 'Message-ID', Value: '<m2@elsewhere.example>' }] }
-    expect((await bringJson(postmark(other))).status).toBe(500)
+    expect((await deliverJson(postmark(other))).status).toBe(500)
     expect(await inboxOf('kee')).toHaveLength(1)
     await finish()
     expect(await inboxOf('kee')).toHaveLength(2)
     expect((await gate.listTasks(KEE, { status: 'queued' })).tasks).toEqual([])
   })
 
-  it('that answers a mail of ours belongs to the task of that mail', async () => {
-    const { gate, clock, bringJson, inboxOf } = await openInboundBench(open)
+  it('a reply belongs to the task of the original email', async () => {
+    const { gate, clock, deliverJson, inboxOf } = await openInboundBench(open)
     const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const sent = await gate.sendEmail(KEE, {
       to: 'friend@elsewhere.example',
@@ -118,7 +118,7 @@ describeGates('mail that is brought', (open) => {
       task_id,
     })
     clock.advance(1)
-    const { body } = await bringJson(
+    const { body } = await deliverJson(
       postmark({
         Subject: 'Re: A question',
         TextBody: '{"answer": 42}',
@@ -134,40 +134,40 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toMatchObject([{ result: { task_id } }])
   })
 
-  it('that answers a mail of ours, and came to the gate itself, is for who had that mail sent', async () => {
-    const { gate, bringMime, inboxOf } = await openInboundBench(open)
+  it("a reply to the gate's own address goes to the sender of the original email", async () => {
+    const { gate, deliverMime, inboxOf } = await openInboundBench(open)
     const sent = await gate.sendEmail(agent('Kee'), {
       to: 'friend@elsewhere.example',
       subject: 'x',
       body: 'y',
     })
     const answer = { To: 'Gate@agents.example', 'In-Reply-To': `<${sent.message_id}>` }
-    expect((await bringMime(mime(answer))).body).toMatchObject({ status: 'received' })
+    expect((await deliverMime(mime(answer))).body).toMatchObject({ status: 'received' })
     expect(await inboxOf('Kee')).toHaveLength(1)
     const stranger = { ...answer, From: 'stranger@evil.example', 'Message-ID': '<m2@x>' }
-    expect((await bringMime(mime(stranger))).body).toMatchObject({ reason: 'the sender is not allowed' })
+    expect((await deliverMime(mime(stranger))).body).toMatchObject({ reason: 'the sender is not allowed' })
     const elsewhere = { ...answer, To: 'x@agents.example', 'Message-ID': '<m3@x>' }
-    expect((await bringMime(mime(elsewhere))).body).toMatchObject({
+    expect((await deliverMime(mime(elsewhere))).body).toMatchObject({
       reason: 'no recipient is an agent of this server',
     })
   })
 
-  it('is found by its own Message-ID, and not by one that is made of our id for it', async () => {
-    const { bringJson, queue, tenant } = await openInboundBench(open)
-    const { body } = await bringJson(postmark())
+  it('an email is found by its own Message-ID, and not by its internal id', async () => {
+    const { deliverJson, queue, tenant } = await openInboundBench(open)
+    const { body } = await deliverJson(postmark())
     expect(await queue.byMessageId(tenant.tenant, 'm1@elsewhere.example')).toMatchObject({
       email_id: body.email_id,
     })
     expect(await queue.byMessageId(tenant.tenant, `${body.email_id}@agents.example`)).toBeUndefined()
   })
 
-  it('belongs to the task that its subject names, if its agent may see that', async () => {
-    const { gate, bringJson } = await openInboundBench(open)
+  it('an email belongs to the task that its subject names if its agent may see the task', async () => {
+    const { gate, deliverJson } = await openInboundBench(open)
     const mine = await gate.createTask(KEE, { type: 'job' })
     const others = await gate.createTask(agent('hexy'), { type: 'job' })
     const subject = async (Subject: string, id: string) => {
       const Headers = [{ Name: 'Message-ID', Value: `<${id}@x>` }]
-      const { body } = await bringJson(postmark({ Subject, Headers }))
+      const { body } = await deliverJson(postmark({ Subject, Headers }))
       return (await gate.getEmail(KEE, { email_id: String(body.email_id) })).task_id
     }
     expect(await subject(`Re: Task Results - ${mine.task_id}`, 'a')).toBe(mine.task_id)
@@ -175,20 +175,20 @@ describeGates('mail that is brought', (open) => {
     expect(await subject('Re: 00000000-0000-7000-8000-000000000000', 'c')).toBeNull()
   })
 
-  it('from one agent to another is received as it was sent, even if it was altered on the way', async () => {
-    const bench = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
-    const { gate, bringMime, inboxOf } = bench
+  it('an email between agents is received as it was sent, even if it was altered in transit', async () => {
+    const bench = await openInboundBench(open, { emailSettings: { mail_senders: [] } })
+    const { gate, deliverMime, inboxOf } = bench
     const sent = await gate.sendEmail(KEE, {
       to: 'gate+hexy@agents.example',
       subject: 'Review',
       body: { verdict: 'fine' },
     })
-    const travelled = {
+    const inTransit = {
       'Message-ID': `<${sent.message_id}>`,
       To: 'gate+hexy@agents.example',
       From: 'evil@evil.example',
     }
-    const { body } = await bringMime(mime({ ...travelled, Subject: 'Forged' }, 'Forged'))
+    const { body } = await deliverMime(mime({ ...inTransit, Subject: 'Forged' }, 'Forged'))
     expect(body.status).toBe('received')
     expect(await gate.getEmail(agent('hexy'), { email_id: String(body.email_id) })).toMatchObject({
       from: 'gate+kee@agents.example',
@@ -197,7 +197,7 @@ describeGates('mail that is brought', (open) => {
     })
     expect(await emailOf(bench, sent.email_id)).toMatchObject({ status: 'delivered', next_try_at: null })
     expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Email from gate+kee@agents.example: Review' }])
-    // It is delivered, so it is not sent again.
+    // The email was delivered, so it is not sent again.
     expect(
       await bench
         .senderOn({ send: () => Promise.reject(new Error('no')), close() {} })
@@ -205,19 +205,19 @@ describeGates('mail that is brought', (open) => {
     ).toBe(0)
   })
 
-  it('a mail of ours that did not go to an agent opens no door', async () => {
-    const { gate, bringMime } = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
+  it('a Message-ID of an email to an outside address does not bypass the sender check', async () => {
+    const { gate, deliverMime } = await openInboundBench(open, { emailSettings: { mail_senders: [] } })
     const sent = await gate.sendEmail(KEE, { to: 'friend@elsewhere.example', subject: 'x', body: 'y' })
-    const { body } = await bringMime(mime({ 'Message-ID': `<${sent.message_id}>` }))
+    const { body } = await deliverMime(mime({ 'Message-ID': `<${sent.message_id}>` }))
     expect(body).toEqual({ status: 'refused', reason: 'the sender is not allowed' })
   })
 
-  it('may be a report that a mail of ours was delivered, or never will be', async () => {
+  it('a delivery report updates the status of the reported email', async () => {
     const bench = await openInboundBench(open)
-    const { gate, bringMime, inboxOf } = bench
+    const { gate, deliverMime, inboxOf } = bench
     const send = () => gate.sendEmail(KEE, { to: 'friend@elsewhere.example', subject: 'x', body: 'y' })
     const [first, second] = [await send(), await send()]
-    expect((await bringMime(bounce(first.message_id, 'failed'))).body).toEqual({
+    expect((await deliverMime(bounce(first.message_id, 'failed'))).body).toEqual({
       status: 'received',
       email_id: first.email_id,
     })
@@ -226,51 +226,51 @@ describeGates('mail that is brought', (open) => {
       error: 'smtp; 550 5.1.1 no such user',
       next_try_at: null,
     })
-    await bringMime(bounce(second.message_id, 'delivered'))
+    await deliverMime(bounce(second.message_id, 'delivered'))
     expect(await emailOf(bench, second.email_id)).toMatchObject({ status: 'delivered' })
-    // What is delivered cannot fail any more.
-    await bringMime(bounce(second.message_id, 'failed'))
+    // A delivered email cannot fail any more.
+    await deliverMime(bounce(second.message_id, 'failed'))
     expect(await emailOf(bench, second.email_id)).toMatchObject({ status: 'delivered' })
     const unknown = bounce('00000000-0000-7000-8000-000000000000@agents.example', 'failed')
-    expect((await bringMime(unknown)).body).toMatchObject({ status: 'refused' })
+    expect((await deliverMime(unknown)).body).toMatchObject({ status: 'refused' })
     expect(await inboxOf('kee')).toEqual([])
   })
 
-  it('is stored but not announced where the operator has disabled the type of notices', async () => {
-    const { gate, bringJson, inboxOf } = await openInboundBench(open)
+  it('an email is stored but not announced if the operator has disabled the type of notices', async () => {
+    const { gate, deliverJson, inboxOf } = await openInboundBench(open)
     await gate.registerTaskType(admin(), { type: 'email.received', enabled: false })
-    expect((await bringJson(postmark())).body.status).toBe('received')
+    expect((await deliverJson(postmark())).body.status).toBe('received')
     expect(await inboxOf('kee')).toEqual([])
     expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toHaveLength(1)
   })
 
-  it('whose notice fails does not block other notices', async () => {
+  it('a notice that fails does not block other notices', async () => {
     const bench = await openInboundBench(open)
-    const { gate, bringJson, inboxOf } = bench
-    // A notice of a mail that is gone.
+    const { gate, deliverJson, inboxOf } = bench
+    // A notice for a missing email.
     await gate.createTask(KEE, {
       type: 'email.received',
       payload: { email_id: 'none' },
       requirements: { capabilities: ['asyncgate.mail'] },
     })
-    expect((await bringJson(postmark())).body.status).toBe('received')
-    const told = await inboxOf('kee')
-    expect(told.filter((notice) => JSON.stringify(notice).includes('Dear Kee'))).toHaveLength(1)
+    expect((await deliverJson(postmark())).body.status).toBe('received')
+    const received = await inboxOf('kee')
+    expect(received.filter((notice) => JSON.stringify(notice).includes('Dear Kee'))).toHaveLength(1)
     expect((await gate.listTasks(KEE, { status: 'queued' })).tasks).toEqual([])
   })
 
-  it('registers its type of task where only registered types are taken', async () => {
+  it('the type of notices is registered if only registered types are accepted', async () => {
     const bench = await openInboundBench(open, { settings: { allow_unknown_task_types: false } })
-    expect((await bench.bringJson(postmark())).body.status).toBe('received')
+    expect((await bench.deliverJson(postmark())).body.status).toBe('received')
     expect(await bench.inboxOf('kee')).toHaveLength(1)
   })
 })
 
 describeGates(
-  'a provider that delivers emails',
+  'email providers',
   (open) => {
-    it('must sign it, or know the secret', async () => {
-      const { bring, clock } = await openInboundBench(open)
+    it('a delivery must be signed or contain the secret', async () => {
+      const { deliver, clock } = await openInboundBench(open)
       const body = JSON.stringify(postmark())
       const signed = (at = clock.now, secret = SECRET, signedBody = body) =>
         signedHeaders(secretKey(secret), { id: 'm1', at, body: signedBody })
@@ -295,12 +295,12 @@ describeGates(
         [{}, '?token=other'],
         [{}, '?token='],
         [{ 'x-twilio-email-event-webhook-signature': 'AA==' }],
-        // A signature that is given must be good, whatever else is.
+        // An invalid signature is refused even if the secret is correct.
         [{ ...signed(clock.now, 'other'), ...basic(`postmark:${SECRET}`) }],
         [signed(clock.now, 'other'), `?token=${SECRET}`],
       ]
       for (const [headers, query] of wrong) {
-        const answer = await bring(JSON_TYPE, body, headers, query)
+        const answer = await deliver(JSON_TYPE, body, headers, query)
         expect(answer, JSON.stringify([headers, query])).toMatchObject({
           status: 401,
           body: { code: 'UNAUTHENTICATED' },
@@ -319,30 +319,30 @@ describeGates(
         [{}, `?token=${SECRET}`],
       ]
       for (const [headers, query] of right) {
-        const answer = await bring(JSON_TYPE, body, headers, query)
+        const answer = await deliver(JSON_TYPE, body, headers, query)
         expect(answer.status, JSON.stringify([headers, query])).toBe(200)
       }
     })
 
-    it('is refused before the mail is read if the signature has no form, is old, or cannot be checked', async () => {
-      const { bring, clock } = await openInboundBench(open)
-      // More than is ever read: an authenticated provider gets an error about the size instead.
+    it('a malformed, old or unverifiable signature is refused before the body is read', async () => {
+      const { deliver, clock } = await openInboundBench(open)
+      // Over the body limit: an authenticated provider would get an error about the size.
       const body = 'x'.repeat(3 * 1024 * 1024)
-      const hopeless = [
+      const unverifiable = [
         { 'webhook-signature': 'anything' },
         signedHeaders(secretKey(SECRET), { id: 'm1', at: clock.now - 301_000, body }),
         { 'x-twilio-email-event-webhook-signature': 'AA==' },
       ]
-      for (const headers of hopeless) expect((await bring(JSON_TYPE, body, headers)).status).toBe(401)
+      for (const headers of unverifiable) expect((await deliver(JSON_TYPE, body, headers)).status).toBe(401)
       const signed = signedHeaders(secretKey(SECRET), { id: 'm1', at: clock.now, body })
-      expect((await bring(JSON_TYPE, body, signed)).status).toBe(413)
+      expect((await deliver(JSON_TYPE, body, signed)).status).toBe(413)
     })
 
-    it('may be SendGrid, by its own signature', async () => {
+    it('the signature of SendGrid is accepted', async () => {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
       const mail_sendgrid_public_key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
-      const { bring, clock } = await openInboundBench(open, {
-        mailSettings: { mail_sendgrid_public_key, mail_webhook_secret: null },
+      const { deliver, clock } = await openInboundBench(open, {
+        emailSettings: { mail_sendgrid_public_key, mail_webhook_secret: null },
       })
       const body = form(sendGridFields())
       const type = `multipart/form-data; boundary=${BOUNDARY}`
@@ -367,18 +367,18 @@ describeGates(
         },
         signedHeaders(secretKey(''), { id: 'm1', at: clock.now, body }),
       ]) {
-        expect(await bring(type, body, headers)).toMatchObject({ status: 401 })
+        expect(await deliver(type, body, headers)).toMatchObject({ status: 401 })
       }
-      expect(await bring(type, body, signed(now, body))).toMatchObject({
+      expect(await deliver(type, body, signed(now, body))).toMatchObject({
         status: 200,
         body: { status: 'received' },
       })
-      // The same request a second time brings nothing new.
-      expect(await bring(type, body, signed(now, body))).toMatchObject({ body: { status: 'duplicate' } })
+      // A repeated request is a duplicate.
+      expect(await deliver(type, body, signed(now, body))).toMatchObject({ body: { status: 'duplicate' } })
     })
 
-    it('brings what SendGrid makes of a mail, in whatever charset, with files', async () => {
-      const { gate, bringForm } = await openInboundBench(open)
+    it('parsed emails of SendGrid are accepted in any charset, with attachments', async () => {
+      const { gate, deliverForm } = await openInboundBench(open)
       const fields = [
         ...sendGridFields({
           text: Buffer.from('sch\u00f6n', 'latin1'),
@@ -393,7 +393,7 @@ describeGates(
           type: 'application/x-b',
         },
       ]
-      const { body } = await bringForm(form(fields))
+      const { body } = await deliverForm(form(fields))
       expect(await gate.getEmail(KEE, { email_id: String(body.email_id) })).toMatchObject({
         body: 'schön',
         in_reply_to: 'r1@x',
@@ -408,10 +408,10 @@ describeGates(
       })
     })
 
-    it('brings a mail as it travelled, if SendGrid is set to do so', async () => {
-      const { gate, bringForm } = await openInboundBench(open)
+    it('raw emails of SendGrid are accepted', async () => {
+      const { gate, deliverForm } = await openInboundBench(open)
       const to = '{"to":["gate+hexy@agents.example"],"from":"friend@elsewhere.example"}'
-      const { body } = await bringForm(form(sendGridFields({ email: mime({}, 'As it is'), envelope: to })))
+      const { body } = await deliverForm(form(sendGridFields({ email: mime({}, 'As it is'), envelope: to })))
       const email = await gate.getEmail(agent('hexy'), { email_id: String(body.email_id) })
       expect(email).toMatchObject({
         body: 'As it is',
@@ -429,23 +429,23 @@ describeGates(
       ['multipart/form-data; boundary=b', '--b\r\nno headers\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Type: text/plain\r\n\r\n--b--\r\n'],
-    ])('gets the reason why %s %s is refused', async (type, body) => {
-      const { bring } = await openInboundBench(open)
-      expect(await bring(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
+    ])('%s %s is refused with the reason', async (type, body) => {
+      const { deliver } = await openInboundBench(open)
+      expect(await deliver(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
     })
 
-    it('is refused if it has more than 200 parts', async () => {
-      const { bring } = await openInboundBench(open)
+    it('a form with more than 200 parts is refused', async () => {
+      const { deliver } = await openInboundBench(open)
       const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
-      expect(await bring('multipart/form-data; boundary=b', `${part.repeat(201)}--b--`)).toMatchObject({
+      expect(await deliver('multipart/form-data; boundary=b', `${part.repeat(201)}--b--`)).toMatchObject({
         status: 400,
         body: { code: 'VALIDATION_ERROR' },
       })
     })
 
-    it('gets the supported content types', async () => {
-      const { bring } = await openInboundBench(open)
-      expect(await bring('text/plain', 'x')).toMatchObject({ status: 415 })
+    it('an unsupported content type is 415', async () => {
+      const { deliver } = await openInboundBench(open)
+      expect(await deliver('text/plain', 'x')).toMatchObject({ status: 415 })
     })
 
     it.each([
@@ -471,9 +471,9 @@ describeGates(
         'the sender is not verified',
         { Headers: [{ Name: 'Received-SPF', Value: 'Pass envelope-from=x@evil.example' }] },
       ],
-    ])('hears, for good, that %s', async (reason, more) => {
-      const { bringJson, refused, store, tenant, inboxOf } = await openInboundBench(open)
-      expect(await bringJson(postmark(more))).toEqual({ status: 200, body: { status: 'refused', reason } })
+    ])('an email is refused permanently because %s', async (reason, more) => {
+      const { deliverJson, refused, store, tenant, inboxOf } = await openInboundBench(open)
+      expect(await deliverJson(postmark(more))).toEqual({ status: 200, body: { status: 'refused', reason } })
       expect(refused.map(([why]) => why)).toEqual([reason])
       expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toEqual([])
       expect(await store.entries.list(tenant.tenant, 'inbound_key', '', 10)).toEqual([])
@@ -481,8 +481,8 @@ describeGates(
     })
 
     it('no sender is allowed by default', async () => {
-      const { bringJson } = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
-      expect((await bringJson(postmark())).body).toMatchObject({ status: 'refused' })
+      const { deliverJson } = await openInboundBench(open, { emailSettings: { mail_senders: [] } })
+      expect((await deliverJson(postmark())).body).toMatchObject({ status: 'refused' })
     })
 
     it.each([
@@ -490,66 +490,66 @@ describeGates(
       ['required', 'Pass envelope-from=friend@elsewhere.example', 'received'],
       ['if_known', undefined, 'received'],
       ['off', 'Fail envelope-from=friend@elsewhere.example', 'received'],
-    ] as const)('with proof %s and SPF %s is %s', async (mail_sender_proof, spf, status) => {
-      const { bringJson } = await openInboundBench(open, { mailSettings: { mail_sender_proof } })
+    ] as const)('with proof %s and SPF %s an email is %s', async (mail_sender_proof, spf, status) => {
+      const { deliverJson } = await openInboundBench(open, { emailSettings: { mail_sender_proof } })
       const Headers = spf === undefined ? [] : [{ Name: 'Received-SPF', Value: spf }]
-      expect((await bringJson(postmark({ Headers }))).body.status).toBe(status)
+      expect((await deliverJson(postmark({ Headers }))).body.status).toBe(status)
     })
 
-    it('is cut off when the request is larger than any mail may be, read or not', async () => {
-      const { bring } = await openInboundBench(open)
+    it('a request over the size limit is refused', async () => {
+      const { deliver } = await openInboundBench(open)
       const body = 'x'.repeat(2 * 64 * 1024 + 1024 * 1024 + 1)
-      expect(await bring(JSON_TYPE, body)).toMatchObject({ status: 413 })
+      expect(await deliver(JSON_TYPE, body)).toMatchObject({ status: 413 })
     })
 
-    it('has infected attachments refused, and comes again when the scanner is away', async () => {
+    it('infected attachments are refused, and the delivery is retryable while the scanner is unavailable', async () => {
       let answer: () => boolean = () => false
       const scanner = { finds: async () => answer() }
-      const { bringJson } = await openInboundBench(open, { scanner })
+      const { deliverJson } = await openInboundBench(open, { scanner })
       const attached = (id: string) =>
         postmark({
           Headers: [{ Name: 'Message-ID', Value: `<${id}@x>` }],
           Attachments: [{ Name: 'a', Content: 'aGk=' }],
         })
-      expect((await bringJson(attached('a'))).body.status).toBe('received')
+      expect((await deliverJson(attached('a'))).body.status).toBe('received')
       answer = () => true
-      expect((await bringJson(attached('b'))).body).toEqual({
+      expect((await deliverJson(attached('b'))).body).toEqual({
         status: 'refused',
         reason: 'an attachment is infected',
       })
       answer = () => {
         throw new Error('away')
       }
-      expect((await bringJson(attached('c'))).status).toBe(500)
+      expect((await deliverJson(attached('c'))).status).toBe(500)
     })
 
-    it('a text that is long is in the inbox in part, and whole in the mail', async () => {
-      const { gate, bringJson, inboxOf } = await openInboundBench(open)
+    it('the notice of a long email is truncated, and the email is complete', async () => {
+      const { gate, deliverJson, inboxOf } = await openInboundBench(open)
       const TextBody = '\u{1f600}'.repeat(9_000)
-      const { body } = await bringJson(postmark({ TextBody }))
+      const { body } = await deliverJson(postmark({ TextBody }))
       expect(await inboxOf('kee')).toMatchObject([{ result: { truncated: true } }])
       expect(await gate.getEmail(KEE, { email_id: String(body.email_id) })).toMatchObject({ body: TextBody })
     })
 
-    it('is asked to retry while the database is unavailable', async () => {
-      const { bringJson, store, reports } = await openInboundBench(open)
+    it('the provider is asked to retry while the database is unavailable', async () => {
+      const { deliverJson, store, reports } = await openInboundBench(open)
       const { put } = store.entries
       store.entries.put = () => Promise.reject(new StoreError('unavailable', new Error('away')))
-      expect(await bringJson(postmark())).toMatchObject({
+      expect(await deliverJson(postmark())).toMatchObject({
         status: 503,
         body: { code: 'DATABASE_UNAVAILABLE' },
       })
       expect(reports).toHaveLength(1)
       store.entries.put = put
-      expect((await bringJson(postmark())).body.status).toBe('received')
+      expect((await deliverJson(postmark())).body.status).toBe('received')
     })
 
-    it('a mail without a Message-ID is known by what it says', async () => {
-      const { bringMime } = await openInboundBench(open)
+    it('an email without a Message-ID is identified by its content', async () => {
+      const { deliverMime } = await openInboundBench(open)
       const without = mime().replace(/^Message-ID.*\r\n/m, '')
-      expect((await bringMime(without)).body.status).toBe('received')
-      expect((await bringMime(without)).body.status).toBe('duplicate')
-      expect((await bringMime(without.replace('Dear', 'My dear'))).body.status).toBe('received')
+      expect((await deliverMime(without)).body.status).toBe('received')
+      expect((await deliverMime(without)).body.status).toBe('duplicate')
+      expect((await deliverMime(without.replace('Dear', 'My dear'))).body.status).toBe('received')
     })
   },
   ['sqlite'],

@@ -5,19 +5,19 @@ import { exampleNames, runExample } from '../../scripts/examples/run.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-describe('the examples', () => {
-  it('fit the types that the package declares', { timeout: 60_000 }, () => {
+describe('examples', () => {
+  it('the examples match the declared types of the package', { timeout: 60_000 }, () => {
     const tsc = ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'examples/tsconfig.json']
     const { stdout, status } = spawnSync(process.execPath, tsc, { cwd: root, encoding: 'utf8' })
     expect(stdout).toBe('')
     expect(status).toBe(0)
   })
 
-  it('are there', () => {
+  it('the first examples exist', () => {
     expect(exampleNames()).toEqual(expect.arrayContaining(['01-hello-worker', '02-agent-over-mcp']))
   })
 
-  it.each(exampleNames())('%s runs to its end', { timeout: 150_000 }, async (name) => {
+  it.each(exampleNames())('the example %s runs to its end', { timeout: 150_000 }, async (name) => {
     let text = ''
     const outcome = await runExample(name, (more) => {
       text += more
@@ -26,7 +26,7 @@ describe('the examples', () => {
     expect(text).not.toBe('')
   })
 
-  it('fail when they cannot run', async () => {
+  it('an example that cannot run fails', async () => {
     const { ok, reason } = await runExample('no-such-example', () => {})
     expect(ok).toBe(false)
     expect(reason).toBe('it has neither main.ts nor main.js')

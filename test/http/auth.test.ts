@@ -18,7 +18,7 @@ const GUARDED = [
 const OPEN = ['/health', '/health/live', '/health/ready', '/v1/health', '/openapi.json', '/docs']
 
 describeGates(
-  'with a shared key',
+  'REST with a shared key',
   (open) => {
     const serve = () => servers(open)({ auth: { api_key: KEY, allow_insecure_dev: false } })
 

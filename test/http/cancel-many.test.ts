@@ -9,7 +9,7 @@ const ALICE = { principal_id: 'alice' }
 describeGates('cancel_tasks', (open) => {
   const serve = servers(open)
 
-  it('cancels and counts all matching tasks in one request', async () => {
+  it('cancel_tasks cancels and counts all matching tasks in one request', async () => {
     const served = await serve()
     await askMany(served.gate, 1600, { session_id: 's' })
     expect(await served.post('/v1/tasks/cancel', { ...ALICE, session_id: 's' })).toMatchObject({
@@ -18,7 +18,7 @@ describeGates('cancel_tasks', (open) => {
     })
   })
 
-  it('stops when its client disconnects, and keeps completed cancellations', async () => {
+  it('cancel_tasks stops when its client disconnects, and keeps completed cancellations', async () => {
     const served = await serve()
     await askMany(served.gate, 4000, { session_id: 's' })
     const leaving = new AbortController()
@@ -47,7 +47,7 @@ describeGates('cancel_tasks', (open) => {
     expect(byThen + count).toBe(4000)
   })
 
-  it('responds with the cancellations so far when the server stops', async () => {
+  it('cancel_tasks responds with the cancellations so far when the server stops', async () => {
     const served = await serve()
     await askMany(served.gate, 4000, { session_id: 's' })
     const begun = new Promise<void>((resolve) => served.gate.onTask(() => resolve()))

@@ -333,41 +333,38 @@ const OUT_OF_REACH: readonly string[] = [
 ]
 
 describeGates(
-  'an error over REST',
+  'REST errors',
   (open) => {
     const serve = servers(open)
 
-    it.each(CASES)(
-      'is $code with its status and body',
-      async ({ code, settings, serve: options, ...rest }) => {
-        const served = await serve({ ...options, ...(settings && { settings }) })
-        const answer = await rest.provoke(served)
-        const { http, hint, retryable } = ERRORS[code]
-        expect(answer.status).toBe(http)
-        expect(answer.headers['content-type']).toBe('application/json')
-        expect(answer.body).toMatchObject({
-          error: code.toLowerCase(),
-          code,
-          message: expect.any(String),
-          hint,
-          retryable,
-          request_id: answer.headers['x-request-id'],
-          ...rest.body,
-        })
-        const { retry_after_seconds: after = 1 } = members(answer.body.details)
-        expect(answer.headers['retry-after']).toBe(retryable ? String(after) : undefined)
-        for (const secret of ['INSERT', 'secrets', '.ts', 'refused', 'stack']) {
-          expect(answer.text).not.toContain(secret)
-        }
-      },
-    )
+    it.each(CASES)('$code has its status and body', async ({ code, settings, serve: options, ...rest }) => {
+      const served = await serve({ ...options, ...(settings && { settings }) })
+      const answer = await rest.provoke(served)
+      const { http, hint, retryable } = ERRORS[code]
+      expect(answer.status).toBe(http)
+      expect(answer.headers['content-type']).toBe('application/json')
+      expect(answer.body).toMatchObject({
+        error: code.toLowerCase(),
+        code,
+        message: expect.any(String),
+        hint,
+        retryable,
+        request_id: answer.headers['x-request-id'],
+        ...rest.body,
+      })
+      const { retry_after_seconds: after = 1 } = members(answer.body.details)
+      expect(answer.headers['retry-after']).toBe(retryable ? String(after) : undefined)
+      for (const secret of ['INSERT', 'secrets', '.ts', 'refused', 'stack']) {
+        expect(answer.text).not.toContain(secret)
+      }
+    })
 
-    it('is covered for every code of this version', () => {
+    it('every error code of this version is covered', () => {
       const provoked = CASES.map(({ code }) => code)
       expect([...new Set([...provoked, ...OUT_OF_REACH])].toSorted()).toEqual(Object.keys(ERRORS).toSorted())
     })
 
-    it('names the allowed methods for a wrong method', async () => {
+    it('the response to a wrong method names the allowed methods', async () => {
       const { send } = await serve()
       expect((await send('PUT', '/v1/tasks')).headers.allow).toBe('GET, POST')
       expect((await send('GET', '/v1/leases/claim')).headers.allow).toBe('POST')

@@ -148,7 +148,7 @@ for (const { name, isThere, open } of STORES) {
   })
 
   describe.skipIf(!isThere())(`thousands of lanes on ${name}`, () => {
-    it('creating them and claiming from them does not block other requests', async () => {
+    it('creating and claiming in thousands of lanes does not block other requests', async () => {
       const opened = await open()
       onTestFinished(async () => {
         await opened.remove()

@@ -22,7 +22,7 @@ describeGates('the event stream', (open, storeName) => {
     return stream
   }
 
-  it('sends each change once it is committed', async () => {
+  it('the stream sends each change after its commit', async () => {
     const served = await serve()
     const stream = await listen(served, 'principal_id=alice')
     expect(stream.message).toMatchObject({
@@ -43,7 +43,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(await stream.next()).toEqual({ ...common, status: 'succeeded', worker_id: 'w1' })
   })
 
-  it('notifies a worker immediately that its task was canceled', async () => {
+  it('the stream notifies a worker immediately of a canceled task', async () => {
     const served = await serve()
     const stream = await listen(served, 'worker_id=w1')
     const { task_id, lease_id } = await heldTask(served)
@@ -56,7 +56,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(JSON.stringify([leased, canceled])).not.toContain(lease_id)
   })
 
-  it('sends only changes that the caller may see', async () => {
+  it('the stream sends only changes that the caller may see', async () => {
     const served = await serve()
     const [alice, bob, admin, worker, maria] = await Promise.all([
       listen(served, 'principal_id=alice'),
@@ -79,7 +79,7 @@ describeGates('the event stream', (open, storeName) => {
     }
   })
 
-  it('filters by task, task session or worker', async () => {
+  it('the stream filters by task, task session or worker', async () => {
     const served = await serve()
     const wanted = await createTask(served, { session_id: 's1', type: 'wanted' })
     const byTask = await listen(served, `principal_id=alice&task_id=${wanted}`)
@@ -97,7 +97,7 @@ describeGates('the event stream', (open, storeName) => {
     }
   })
 
-  it('filters by status', async () => {
+  it('the stream filters by status', async () => {
     const served = await serve()
     const canceled = await listen(served, 'worker_id=w1&status=canceled')
     const first = await heldTask(served)
@@ -109,7 +109,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(canceled.unread).toBe(0)
   })
 
-  it('looks up the session of an unknown task without changing the order', async () => {
+  it('the task session of an unknown task is looked up without changing the order', async () => {
     const served = await serve()
     const held = await heldTask(served, { session_id: 's1' })
     const stream = await listen(served, 'principal_id=alice&session_id=s1')
@@ -122,21 +122,24 @@ describeGates('the event stream', (open, storeName) => {
     expect(stream.unread).toBe(0)
   })
 
-  it.runIf(storeName === 'postgres')('sends the end of a task that another process ended', async () => {
-    const served = await serve()
-    const other = await served.another()
-    const worker = await listen(served, 'worker_id=w1')
-    const owner = await listen(served, 'principal_id=alice&session_id=s1')
-    const { task_id } = await heldTask(served, { session_id: 's1' })
-    expect(await worker.next()).toMatchObject({ status: 'leased' })
-    expect(await owner.next()).toMatchObject({ status: 'queued' })
-    expect(await owner.next()).toMatchObject({ status: 'leased' })
-    await other.gate.cancelTask(agent(), { task_id })
-    expect(await worker.next()).toMatchObject({ task_id, status: 'canceled', fence: 1 })
-    expect(await owner.next()).toMatchObject({ task_id, status: 'canceled' })
-  })
+  it.runIf(storeName === 'postgres')(
+    'the stream sends the end of a task that another process ended',
+    async () => {
+      const served = await serve()
+      const other = await served.another()
+      const worker = await listen(served, 'worker_id=w1')
+      const owner = await listen(served, 'principal_id=alice&session_id=s1')
+      const { task_id } = await heldTask(served, { session_id: 's1' })
+      expect(await worker.next()).toMatchObject({ status: 'leased' })
+      expect(await owner.next()).toMatchObject({ status: 'queued' })
+      expect(await owner.next()).toMatchObject({ status: 'leased' })
+      await other.gate.cancelTask(agent(), { task_id })
+      expect(await worker.next()).toMatchObject({ task_id, status: 'canceled', fence: 1 })
+      expect(await owner.next()).toMatchObject({ task_id, status: 'canceled' })
+    },
+  )
 
-  it.runIf(storeName === 'postgres')('sends every change of another server in order', async () => {
+  it.runIf(storeName === 'postgres')('the stream sends every change of another server in order', async () => {
     const first = await serve()
     const second = await serveGate((await first.another()).gate)
     const [owner, session, worker] = await Promise.all([
@@ -167,7 +170,7 @@ describeGates('the event stream', (open, storeName) => {
   })
 
   it.runIf(storeName === 'postgres')(
-    'never sends an older state when two servers change the same task',
+    'the stream never sends an older state when two servers change the same task',
     async () => {
       const first = await serve()
       const second = await serveGate((await first.another()).gate)
@@ -187,14 +190,14 @@ describeGates('the event stream', (open, storeName) => {
             if (change.task_id === task_id) seen.push(change.status)
           }
           const order = ['queued', 'leased', 'running', 'succeeded']
-          const places = seen.map((status) => order.indexOf(String(status)))
-          expect(places).toEqual(places.toSorted())
+          const positions = seen.map((status) => order.indexOf(String(status)))
+          expect(positions).toEqual(positions.toSorted())
         }
       }
     },
   )
 
-  it('is refused for an unknown or invisible task and for an unknown filter', async () => {
+  it('a stream is refused for an unknown or invisible task and for an unknown filter', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const absent = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -212,7 +215,7 @@ describeGates('the event stream', (open, storeName) => {
     )
   })
 
-  it('disconnects only the client that does not read', async () => {
+  it('only the client that does not read is disconnected', async () => {
     const served = await serve()
     const reader = await listen(served, 'principal_id=alice')
     const slow = connect(served.port, '127.0.0.1')
@@ -242,7 +245,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(await reader.next()).toMatchObject({ type: 'job' })
   })
 
-  it('sends heartbeats and unsubscribes when its client disconnects', async () => {
+  it('the stream sends heartbeats and unsubscribes when its client disconnects', async () => {
     vi.useFakeTimers({ toFake: ['setInterval'] })
     const served = await serve()
     const stream = await listen(served, 'principal_id=alice')
@@ -256,7 +259,7 @@ describeGates('the event stream', (open, storeName) => {
     })
   })
 
-  it('ends when the server stops', async () => {
+  it('the stream ends when the server stops', async () => {
     const served = await serve()
     const stream = await listen(served, 'principal_id=alice')
     const ended = once(stream.message, 'end')
@@ -265,7 +268,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(stream.message.complete).toBe(true)
   })
 
-  it('works on two servers of one process', async () => {
+  it('event streams work on two servers of one process', async () => {
     const served = await serve()
     const other = await serveGate(served.gate)
     const stream = await listen(other, 'principal_id=alice')

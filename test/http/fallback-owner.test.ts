@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
 import { ROOT, servers, textOf } from './support.ts'
 
-describeGates('a task whose creator is not named', (open) => {
-  it('is owned by service:operator, which can read but not approve it', async () => {
+describeGates('tasks without a named creator', (open) => {
+  it('such a task is owned by service:operator, which can read but not approve it', async () => {
     const { get, post } = await servers(open)()
     await post('/v1/policies', { ...ROOT, id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type: 'job' } })
     const task_id = textOf(await post('/v1/tasks', { type: 'job' }), 'task_id')

@@ -28,13 +28,13 @@ describe.skipIf(!postgresUrl())('a server whose connections to PostgreSQL are ha
     return served
   }
 
-  it('is ready again within 5 s', async () => {
+  it('the server is ready again within 5 s', async () => {
     const { get } = await open()
     const ready = async () => expect((await get('/health/ready')).status).toBe(200)
     await vi.waitFor(ready, { timeout: READY_MS, interval: 100 })
   })
 
-  it('creates a task and lists tasks without an error, within 10 s', async () => {
+  it('the server creates and lists tasks without an error, within 10 s', async () => {
     const { get, post } = await open()
     const started = Date.now()
     const [created, listed] = await Promise.all([

@@ -15,7 +15,7 @@ describeGates(
       return Promise.all(paths.map(async (path) => (await get(path)).status))
     }
 
-    it('is unhealthy but live while the database is unavailable', async () => {
+    it('the server is unhealthy but live while the database is unavailable', async () => {
       const { get } = await serve({ wrap: (store) => override(store, { ping: away }) })
       expect(await statuses(get)).toEqual([503, 503, 503, 200])
       const answer = await get('/health')
@@ -27,12 +27,12 @@ describeGates(
       expect(answer.text).not.toContain('10.0.0.7')
     })
 
-    it('is unhealthy if the database does not respond', async () => {
+    it('the server is unhealthy if the database does not respond', async () => {
       const { get } = await serve({ wrap: (store) => override(store, { ping: () => new Promise(() => {}) }) })
       expect(await statuses(get)).toEqual([503, 503, 503, 200])
     })
 
-    it('is healthy again when the database is available', async () => {
+    it('the server is healthy again when the database is available', async () => {
       let isAway = true
       const { get } = await serve({
         wrap: (store) => override(store, { ping: () => (isAway ? away() : store.ping()) }),
@@ -42,7 +42,7 @@ describeGates(
       expect((await get('/health/ready')).status).toBe(200)
     })
 
-    it('does not affect metrics while the database is unavailable', async () => {
+    it('metrics are served while the database is unavailable', async () => {
       const { get, post } = await serve({
         wrap: (store) => override(store, { reads: { ...store.reads, counters: away } }),
       })

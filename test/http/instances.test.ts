@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
 import { createTask, listOf, members, type Served, servers, textOf } from './support.ts'
 
-describeGates('a process of a worker', (open) => {
+describeGates('worker instances', (open) => {
   const serve = servers(open)
 
   const claimAs = ({ post }: Pick<Served, 'post'>, worker_instance_id: string, more = {}) =>
@@ -11,7 +11,7 @@ describeGates('a process of a worker', (open) => {
   const ids = async (claim: Promise<Awaited<ReturnType<Served['post']>>>) =>
     listOf(await claim, 'tasks').map(({ task_id, lease_id, fence }) => ({ task_id, lease_id, fence }))
 
-  it('is shown in the lease, in the list of workers and in the receipts', async () => {
+  it('the instance is shown in the lease, in the list of workers and in the receipts', async () => {
     const served = await serve()
     const task_id = await createTask(served, { principal_instance_id: 'laptop' })
     await claimAs(served, 'i1')
@@ -27,7 +27,7 @@ describeGates('a process of a worker', (open) => {
     ])
   })
 
-  it('is optional', async () => {
+  it('the instance id is optional', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     await served.post('/v1/leases/claim', { worker_id: 'w1' })
@@ -36,7 +36,7 @@ describeGates('a process of a worker', (open) => {
     expect(listOf(await served.get('/v1/workers'), 'workers')).toMatchObject([{ instance_id: null }])
   })
 
-  it('takes over the leases of the previous process, which become invalid', async () => {
+  it('a new instance takes over the leases of the previous one, which become invalid', async () => {
     const served = await serve()
     const tasks = [await createTask(served), await createTask(served)]
     const before = await ids(claimAs(served, 'i1', { max_tasks: 2 }))
@@ -57,7 +57,7 @@ describeGates('a process of a worker', (open) => {
     })
   })
 
-  it('does not take over its own leases, those of other workers, or those of types that it does not accept', async () => {
+  it('an instance does not take over its own leases, those of other workers, or those of types that it does not accept', async () => {
     const served = await serve()
     await createTask(served)
     await createTask(served, { type: 'other' })
@@ -68,13 +68,13 @@ describeGates('a process of a worker', (open) => {
     expect(await ids(claimAs(served, 'i2', { reclaim: true, max_tasks: 10 }))).toHaveLength(1)
   })
 
-  it('gets a new task if there is nothing to take over, also after waiting', async () => {
+  it('reclaim returns a new task if there is nothing to take over, also after waiting', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     expect(await ids(claimAs(served, 'i1', { reclaim: true, wait_seconds: 5 }))).toMatchObject([{ task_id }])
   })
 
-  it('takes over leases of the lease protocol', async () => {
+  it('a new instance takes over leases of the lease protocol', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const worker = { worker_id: 'type.1', reclaim: true }
@@ -85,7 +85,7 @@ describeGates('a process of a worker', (open) => {
     expect((await served.post(`/lease/${textOf(again, 'lease_id')}/heartbeat`)).status).toBe(200)
   })
 
-  it('is required to take over leases', async () => {
+  it('reclaim requires an instance id', async () => {
     const { post } = await serve()
     expect(await post('/v1/leases/claim', { worker_id: 'w1', reclaim: true })).toMatchObject({
       status: 400,

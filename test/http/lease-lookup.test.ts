@@ -26,7 +26,7 @@ async function taskIn({ store }: Bench, taskId: string | undefined) {
   return (await store.reads.task(tenant, taskId ?? ''))?.task
 }
 
-describeGates('a lease that is identified by its id alone', (open, storeName) => {
+describeGates('leases that are identified by their id alone', (open, storeName) => {
   const serve = servers(open)
 
   /** Two servers that are used in turn on PostgreSQL; on SQLite the second opens after the first has closed. */
@@ -52,7 +52,7 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     return (await run(args, { credential, signal: new AbortController().signal })).structuredContent
   }
 
-  it.each(MODES)('is renewed by heartbeats to another server, with %s', async (_, auth) => {
+  it.each(MODES)('a heartbeat to another server renews the lease, with %s', async (_, auth) => {
     const { first, next } = await serveTwice(auth)
     const task_id = await createTask(first)
     const lease_id = textOf(await first.post('/lease', { worker_id: 'type.1' }), 'lease_id')
@@ -72,31 +72,34 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     })
   })
 
-  it.each(MODES)('is completed and failed on another server by its run_id, with %s', async (_, auth) => {
-    const { first, next } = await serveTwice(auth)
-    const ids = [await createTask(first), await createTask(first, { max_attempts: 2 })]
-    const runs = [
-      await first.post('/worker/lease', { worker_id: 'w1', worker_kind: 'service' }),
-      await first.post('/workers/lease_task', { worker_id: 'w2' }),
-    ]
-    const [service, worker] = runs.map((run) => ({ run_id: textOf(run, 'run_id') }))
-    const second = await next()
-    const { post } = second
-    expect((await post('/worker/heartbeat', { ...service, progress_percent: 5 })).status).toBe(200)
-    expect((await post('/workers/heartbeat', worker)).status).toBe(200)
-    expect(await post('/worker/complete', { ...service, ...POINTER })).toMatchObject({ status: 200 })
-    expect(await post('/worker/complete', { ...service, ...POINTER })).toMatchObject({ status: 200 })
-    expect((await post('/worker/fail', { ...worker, error_message: 'x' })).body).toMatchObject({
-      will_retry: true,
-    })
-    expect(await taskIn(second, ids[0])).toMatchObject({
-      status: 'succeeded',
-      lease: { holder: 'service:w1' },
-    })
-    expect(await taskIn(second, ids[1])).toMatchObject({ status: 'queued', attempt: 1 })
-  })
+  it.each(MODES)(
+    'a run is completed and failed on another server by its run_id, with %s',
+    async (_, auth) => {
+      const { first, next } = await serveTwice(auth)
+      const ids = [await createTask(first), await createTask(first, { max_attempts: 2 })]
+      const runs = [
+        await first.post('/worker/lease', { worker_id: 'w1', worker_kind: 'service' }),
+        await first.post('/workers/lease_task', { worker_id: 'w2' }),
+      ]
+      const [service, worker] = runs.map((run) => ({ run_id: textOf(run, 'run_id') }))
+      const second = await next()
+      const { post } = second
+      expect((await post('/worker/heartbeat', { ...service, progress_percent: 5 })).status).toBe(200)
+      expect((await post('/workers/heartbeat', worker)).status).toBe(200)
+      expect(await post('/worker/complete', { ...service, ...POINTER })).toMatchObject({ status: 200 })
+      expect(await post('/worker/complete', { ...service, ...POINTER })).toMatchObject({ status: 200 })
+      expect((await post('/worker/fail', { ...worker, error_message: 'x' })).body).toMatchObject({
+        will_retry: true,
+      })
+      expect(await taskIn(second, ids[0])).toMatchObject({
+        status: 'succeeded',
+        lease: { holder: 'service:w1' },
+      })
+      expect(await taskIn(second, ids[1])).toMatchObject({ status: 'queued', attempt: 1 })
+    },
+  )
 
-  it.each(MODES)('works with the worker tools of another server, with %s', async (_, auth) => {
+  it.each(MODES)('the worker tools of another server accept the run_id, with %s', async (_, auth) => {
     const { first, next } = await serveTwice(auth)
     await createTask(first)
     await createTask(first, { max_attempts: 2 })
@@ -118,7 +121,7 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     })
   })
 
-  it('responds with 404 if there was never such a lease, even if its task exists', async () => {
+  it('an unknown lease is 404, even if its task exists', async () => {
     const served = await serve()
     await createTask(served)
     const lease_id = textOf(await served.post('/lease', { worker_id: 'type.1' }), 'lease_id')
@@ -134,7 +137,7 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     expect((await served.post(`/lease/${lease_id}/heartbeat`, {})).status).toBe(200)
   })
 
-  it('is found by its task if it was created before an upgrade', async () => {
+  it('a lease from before an upgrade is found by its task', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     await served.post('/worker/lease', { worker_id: 'w1', worker_kind: 'service' })
@@ -150,7 +153,7 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     expect((await served.post('/worker/complete', { run_id, task_id, ...POINTER })).status).toBe(200)
   })
 
-  it('responds with 409 once it has expired, was replaced, or its task has ended', async () => {
+  it('a lease that has expired, was replaced, or whose task has ended is 409', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const take = async (worker_id: string) => textOf(await served.post('/lease', { worker_id }), 'lease_id')
@@ -175,7 +178,7 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     await refused(second, 'canceled')
   })
 
-  it('is invalid for the shared key if it was claimed with a personal key', async () => {
+  it('a lease claimed with a personal key is invalid for the shared key', async () => {
     const [, , admins] = MODES
     const auth = admins?.[1] ?? { api_key: KEY, allow_insecure_dev: false }
     const served = await serve({ auth })
@@ -187,7 +190,7 @@ describeGates('a lease that is identified by its id alone', (open, storeName) =>
     expect((await served.post('/worker/heartbeat', { run_id }, own)).status).toBe(200)
   })
 
-  it('requires a run_id', async () => {
+  it('the run_id is required', async () => {
     const { post } = await serve()
     expect(await post('/worker/heartbeat', {})).toMatchObject({
       status: 400,

@@ -10,7 +10,7 @@ const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
 describeGates('the lease protocol', (open) => {
   const serve = servers(open)
 
-  it('offers a task in the documented shape', async () => {
+  it('a lease offers a task in the documented shape', async () => {
     const served = await serve()
     const task_id = await createTask(served, {
       type: 'code.generate',
@@ -47,13 +47,13 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('responds with 204 without a body if there is no task', async () => {
+  it('a lease request without a task is 204 without a body', async () => {
     const { post } = await serve()
     expect(await post('/lease', { worker_id: WORKER })).toMatchObject({ status: 204, text: '' })
   })
 
   it.each(['nodot', '.instance', 'type.', 'a b.c', '', undefined, 7])(
-    'refuses the worker_id %s',
+    'the worker_id %s is refused',
     async (worker_id) => {
       const { post } = await serve()
       expect(await post('/lease', { worker_id })).toMatchObject({
@@ -75,7 +75,7 @@ describeGates('the lease protocol', (open) => {
     expect(await take()).toBe(first)
   })
 
-  it('offers several tasks on request', async () => {
+  it('a lease offers several tasks on request', async () => {
     const served = await serve()
     const ids = [await createTask(served), await createTask(served)]
     const answer = await served.post('/lease', { worker_id: WORKER, max_tasks: 5 })
@@ -84,7 +84,7 @@ describeGates('the lease protocol', (open) => {
     expect(members(answer.body.task).task_id).toBe(ids[0])
   })
 
-  it('tells a draining worker so and offers it no tasks', async () => {
+  it('a draining worker is notified and gets no tasks', async () => {
     const served = await serve()
     await createTask(served)
     const { lease_id } = (await served.post('/lease', { worker_id: 'type.1' })).body
@@ -97,7 +97,7 @@ describeGates('the lease protocol', (open) => {
     expect(await served.post('/lease', { worker_id: 'type.1' })).toMatchObject({ status: 204 })
   })
 
-  it('renews a lease by heartbeats with and without progress', async () => {
+  it('heartbeats renew a lease with and without progress', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const lease_id = textOf(await served.post('/lease', { worker_id: WORKER }), 'lease_id')
@@ -121,7 +121,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('uses the configured lease duration', async () => {
+  it('the configured lease duration is used', async () => {
     const served = await serve({ settings: { lease_protocol_ttl_seconds: 60 } })
     await createTask(served)
     const answer = await served.post('/lease', { worker_id: WORKER })
@@ -133,7 +133,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('refuses a heartbeat once the lease is invalid', async () => {
+  it('a heartbeat of an invalid lease is refused', async () => {
     const served = await serve()
     await createTask(served)
     const lease_id = textOf(await served.post('/lease', { worker_id: WORKER }), 'lease_id')
@@ -144,7 +144,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('waits for a task on request', async () => {
+  it('a lease request waits for a task on request', async () => {
     const served = await serve()
     const waiting = served.post('/lease', { worker_id: WORKER, wait_seconds: 30 })
     const task_id = await createTask(served)
@@ -154,7 +154,7 @@ describeGates('the lease protocol', (open) => {
   it.each([
     [new StoreError('unavailable', 'gone'), 503, 'database_unavailable'],
     [new Error('its cause'), 500, 'internal_error'],
-  ])('reports %s as %i %s', async (error, status, name) => {
+  ])('%s is reported as %i %s', async (error, status, name) => {
     const { post } = await serve({
       wrap: (store) => override(store, { commit: () => Promise.reject(error) }),
     })

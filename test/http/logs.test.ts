@@ -30,7 +30,7 @@ describeGates(
       return { ...served, ...log }
     }
 
-    it('has one line per request with its ids', async () => {
+    it('the log has one line per request with its ids', async () => {
       const served = await serve()
       const held = await heldTask(served)
       await served.post('/v1/leases/renew', held, { 'x-request-id': 'trace-7' })
@@ -61,7 +61,7 @@ describeGates(
       ])
     })
 
-    it('never contains a key, a payload, a query or a result', async () => {
+    it('the log never contains a key, a payload, a query or a result', async () => {
       const served = await serve({ auth: { api_key: KEY, allow_insecure_dev: false } })
       const headers = { authorization: `Bearer ${KEY}` }
       const body = { type: 'job', payload: { password: 'xyzzy' }, summary: 'xyzzy', auth_token: 'xyzzy' }
@@ -75,7 +75,7 @@ describeGates(
       expect(served.lines.join('')).not.toMatch(/xyzzy|a-shared-key|authorization|xxxx/i)
     })
 
-    it('contains probes and scrapes only at level debug', async () => {
+    it('probes and scrapes are logged only at level debug', async () => {
       for (const [level, count] of [
         ['info', 0],
         ['debug', 2],
@@ -89,7 +89,7 @@ describeGates(
       }
     })
 
-    it('contains the cause of an error that callers see only as a code', async () => {
+    it('the log contains the cause of an error that callers see only as a code', async () => {
       const { logger, entries } = capture('error')
       const served = await servers(open)({
         logger,
@@ -101,7 +101,7 @@ describeGates(
       expect(entries()).toMatchObject([{ err: { message: 'disk on fire', stack: expect.any(String) } }])
     })
 
-    it('contains the cause of an unexpected error', async () => {
+    it('the log contains the cause of an unexpected error', async () => {
       const served = await serve({}, 'error')
       served.gate.call = () => Promise.reject(new Error('a bug'))
       const answer = await served.get('/v1/config')

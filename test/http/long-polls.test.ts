@@ -22,11 +22,11 @@ async function waiting(gate: Gate, count: number): Promise<void> {
 }
 
 describeGates(
-  'a long poll',
+  'long polls',
   (open) => {
     const serve = servers(open)
 
-    it(`waits with ${MANY} others, and all are answered when the server stops`, async () => {
+    it(`${MANY} claims wait at the same time, and all are answered when the server stops`, async () => {
       const { gate, port, close } = await serve()
       const answers = Array.from({ length: MANY }, async (_, i) => {
         const socket = connect(port, '127.0.0.1')
@@ -45,7 +45,7 @@ describeGates(
       }
     })
 
-    it('ends when its client disconnects, and claims no task', async () => {
+    it('a claim ends when its client disconnects, and leases no task', async () => {
       const served = await serve()
       const task_id = await createTask(served, { type: 'later', delay_seconds: 3600 })
       const leaving = connect(served.port, '127.0.0.1')
@@ -60,7 +60,7 @@ describeGates(
       expect(await soon(wait)).toMatchObject({ status: 200, body: { done: false, status: 'queued' } })
     })
 
-    it('is answered immediately on an open connection of a stopping server', async () => {
+    it('a claim on an open connection of a stopping server is answered immediately', async () => {
       const { gate, port, stop } = await serve()
       const socket = connect(port, '127.0.0.1')
       claimOver(socket, 'w1')

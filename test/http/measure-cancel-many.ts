@@ -1,4 +1,5 @@
-// How long it takes to cancel many queued tasks by one request: node --import tsx test/http/measure-cancel-many.ts [number]
+// Duration of canceling many queued tasks with one request: node --import tsx test/http/measure-cancel-many.ts
+// [number]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -23,7 +23,7 @@ async function read({ get }: Pick<Served, 'get'>): Promise<Map<string, number>> 
 describeGates('metrics', (open) => {
   const serve = servers(open)
 
-  it('count task changes', async () => {
+  it('metrics count task changes', async () => {
     const served = await serve()
     const done = await heldTask(served)
     served.clock.advance(3)
@@ -57,7 +57,7 @@ describeGates('metrics', (open) => {
     })
   })
 
-  it('distinguish tasks that wait for a person from queued ones, and count each task once', async () => {
+  it('metrics distinguish tasks that wait for a person from queued ones, and count each task once', async () => {
     const served = await serve()
     for (const kind of ['approval', 'input', 'approval']) {
       const held = await heldTask(served)
@@ -75,7 +75,7 @@ describeGates('metrics', (open) => {
     })
   })
 
-  it('count a parked or delayed task once, when it is created', async () => {
+  it('a parked or delayed task is counted once, when it is created', async () => {
     const served = await serve({ policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } })
     const task_id = await createTask(served, { delay_seconds: 5 })
     expect((await read(served)).get('asyncgate_tasks_queued_total{type="job"}')).toBe(1)
@@ -85,7 +85,7 @@ describeGates('metrics', (open) => {
     expect((await read(served)).get('asyncgate_tasks_queued_total{type="job"}')).toBe(1)
   })
 
-  it('count leases, requests, batches and waiting requests', async () => {
+  it('metrics count leases, requests, batches and waiting requests', async () => {
     const served = await serve()
     await heldTask(served)
     const waiting = served.post('/v1/leases/claim', { worker_id: 'w2', wait_seconds: 30 })
@@ -116,7 +116,7 @@ describeGates('metrics', (open) => {
     await waiting
   })
 
-  it('contain the age of the task at the head of its lane', async () => {
+  it('metrics contain the age of the task at the head of its lane', async () => {
     const served = await serve({ realTime: true })
     await createTask(served, { delay_seconds: 600, type: 'later' })
     const early = await read(served)
@@ -132,12 +132,12 @@ describeGates('metrics', (open) => {
     await createTask(served, { type: 'b', priority: 5 })
     const before = Date.now()
     const age = (await read(served)).get('asyncgate_oldest_pending_task_age_seconds') ?? -1
-    // The database's clock may differ a little from ours.
+    // The clock of the database may differ slightly from that of this process.
     expect(age).toBeGreaterThanOrEqual((before - Date.parse(created_at)) / 1000 - 1)
     expect(age).toBeLessThan(60)
   })
 
-  it('contain no id, name or payload', async () => {
+  it('metrics contain no id, name or payload', async () => {
     const served = await serve()
     const held = await heldTask(served, { payload: { secret: 'xyzzy' }, session_id: 'plugh' })
     await served.get(`/v1/tasks/${held.task_id}`, { principal_id: 'alice' })
@@ -147,7 +147,7 @@ describeGates('metrics', (open) => {
     }
   })
 
-  it('count types beyond the limit under one label', async () => {
+  it('types beyond the limit are counted under one label', async () => {
     const served = await serve()
     const tasks = Array.from({ length: 150 }, (_, n) => ({ type: `type-${n}` }))
     await served.post('/v1/tasks/batch', { principal_id: 'alice', tasks })

@@ -31,12 +31,12 @@ it('operations that decide or change what has to be decided require a person', (
   )
 })
 
-describe.each(AUTH_MODES)('with %s', (mode) => {
+describe.each(AUTH_MODES)('decisions with %s', (mode) => {
   const key = sharedKey(mode)
   const shared = key === undefined ? {} : { authorization: `Bearer ${key}` }
 
-  describeGates('a server', (open) => {
-    it('does not accept a claimed identity of a person over REST and MCP', async () => {
+  describeGates('operations that need a person', (open) => {
+    it('a claimed identity of a person is refused over REST and MCP', async () => {
       const { gate } = await open()
       const { send } = await serveGate(gate, { auth: authSettings(mode) })
       for (const operation of DECIDING) {
@@ -57,7 +57,7 @@ describe.each(AUTH_MODES)('with %s', (mode) => {
       }
     })
 
-    it('lets a person with their own key decide', async () => {
+    it('a person with their own key can decide', async () => {
       const { gate } = await open()
       const { send } = await serveGate(gate, { auth: authSettings(mode) })
       await gate.putPolicy(admin(), { id: 'look', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })

@@ -94,9 +94,9 @@ it('the documentation page lists every operation and loads no resources', () => 
 })
 
 describeGates(
-  'a server',
+  'the served document',
   (open) => {
-    it('serves the document and the page', async () => {
+    it('the server serves the document and the page', async () => {
       const { get } = await servers(open)()
       const answer = await get('/openapi.json')
       expect(answer.headers['content-type']).toBe('application/json')
@@ -107,7 +107,7 @@ describeGates(
       expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/)
     })
 
-    it('responds at every path of the document and refuses other methods', async () => {
+    it('every path of the document responds, and other methods are refused', async () => {
       const { send } = await servers(open)()
       for (const [path, methods] of Object.entries(document.paths)) {
         const concrete = path.replace(/\{\w+\}/g, 'x')

@@ -535,7 +535,7 @@ async function assigned(served: Served) {
   return { task_id, receipt_id: String(receipt?.receipt_id) }
 }
 
-describeGates('over REST', (open) => {
+describeGates('operations over REST', (open) => {
   const serve = servers(open)
 
   it.each(OPERATIONS.map((operation) => [operation.name, operation.rest.method, operation.rest.path]))(

@@ -47,7 +47,7 @@ class Load {
   }
 
   /** Resolves when this many more tasks have been completed. */
-  goesOn(count: number): Promise<void> {
+  completes(count: number): Promise<void> {
     const enough = this.completed.length + count
     return this.#until(() => this.completed.length >= enough)
   }
@@ -63,8 +63,8 @@ class Load {
     await soon(Promise.all(this.#callers), 20)
   }
 
-  async #until(isSo: () => boolean): Promise<void> {
-    const reached = vi.waitUntil(isSo, { timeout: 30_000, interval: 5 })
+  async #until(condition: () => boolean): Promise<void> {
+    const reached = vi.waitUntil(condition, { timeout: 30_000, interval: 5 })
     await Promise.race([reached, ...this.#callers])
   }
 
@@ -94,7 +94,7 @@ class Load {
 }
 
 describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and started under load', () => {
-  it('responds with 503 meanwhile, recovers soon after, and loses no acknowledged request', {
+  it('the server responds with 503 meanwhile, recovers soon after, and loses no acknowledged request', {
     timeout: 90_000,
   }, async () => {
     const postgres = await startPostgres({ settings: { shared_buffers: '64MB', max_connections: 40 } })
@@ -111,7 +111,7 @@ describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and starte
     waited.catch(() => {})
     const readyAfter: number[] = []
     for (const refusals of OUTAGES) {
-      await load.goesOn(100)
+      await load.completes(100)
       expect((await ready()).status).toBe(200)
       await postgres.stop('immediate')
       const down = performance.now()
@@ -134,7 +134,7 @@ describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and starte
       })
       readyAfter.push(performance.now() - started)
     }
-    await load.goesOn(100)
+    await load.completes(100)
     await load.finish()
 
     for (const { answer } of load.refused) {

@@ -21,7 +21,7 @@ async function raw(port: number, text: string): Promise<string> {
 }
 
 describeGates(
-  'a request',
+  'REST requests',
   (open) => {
     const serve = servers(open)
 
@@ -39,7 +39,7 @@ describeGates(
       ['[]', 'is not an object'],
       ['null', 'is not an object'],
       ['{"type":"job","typo":1}', 'Unrecognized key'],
-    ])('with the body %s is refused', async (body, problem) => {
+    ])('the body %s is refused', async (body, problem) => {
       const { post } = await serve()
       const answer = await post('/v1/tasks', body)
       expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
@@ -56,13 +56,13 @@ describeGates(
       ['text/plain', 415],
       ['text/json', 415],
       ['multipart/form-data; boundary=application/json', 415],
-    ])('with a body of type %s is answered with %i', async (type, status) => {
+    ])('a body of type %s has status %i', async (type, status) => {
       const { post } = await serve()
       const answer = await post('/v1/tasks', { ...ALICE, type: 'job' }, { 'content-type': type })
       expect(answer.status).toBe(status)
     })
 
-    it('with a body without a type, compressed or not in UTF-8 is refused', async () => {
+    it('a body without a type, compressed or not in UTF-8 is refused', async () => {
       const { port, post } = await serve()
       const untyped = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/tasks' })
       untyped.end('{"type":"job"}')
@@ -82,14 +82,14 @@ describeGates(
       expect((await readAnswer(answer)).body).toMatchObject({ code: 'VALIDATION_ERROR' })
     })
 
-    it('without a body has no fields', async () => {
+    it('a request without a body has no fields', async () => {
       const served = await serve()
       const task_id = await createTask(served)
       const answer = await served.send('POST', `/v1/tasks/${task_id}/cancel?principal_id=alice`)
       expect(answer).toMatchObject({ status: 200, body: { ok: true } })
     })
 
-    it('names its caller in the body or the query, but not differently in both', async () => {
+    it('the caller is named in the body or the query, but not differently in both', async () => {
       const served = await serve()
       const byQuery = await served.post('/v1/tasks?principal_id=alice', { type: 'job' })
       const { task_id } = byQuery.body
@@ -104,7 +104,7 @@ describeGates(
       })
     })
 
-    it('validates numbers in the query like other fields', async () => {
+    it('numbers in the query are validated like other fields', async () => {
       const { get } = await serve()
       for (const limit of ['0', '201', '1.5', 'ten', '', '1e1', '0x10']) {
         expect(await get('/v1/tasks', { ...ALICE, limit })).toMatchObject({
@@ -119,7 +119,7 @@ describeGates(
       expect(await get('/v1/tasks?nothing=1')).toMatchObject({ status: 400 })
     })
 
-    it('that is too large is refused before it was sent completely', async () => {
+    it('a body that is too large is refused before it was sent completely', async () => {
       const { port, get } = await serve({ maxBodyBytes: 1000 })
       const sending = request({
         port,
@@ -152,7 +152,7 @@ describeGates(
       expect((await get('/health/live')).status).toBe(200)
     })
 
-    it('that was sent completely before it is read gets its error response', async () => {
+    it('a body that was sent completely before it is read gets its error response', async () => {
       const { post } = await serve({ maxBodyBytes: 1000 })
       for (let i = 0; i < 5; i++) {
         expect((await post('/v1/tasks', { type: 'job', payload: 'x'.repeat(3_000_000) })).status).toBe(413)
@@ -166,7 +166,7 @@ describeGates(
       ['localhost', 'https://evil.example'],
       ['localhost', 'null'],
       ['localhost', 'http://localhost.evil.example'],
-    ])('to the host "%s" from the origin %s is refused', async (host, origin) => {
+    ])('a request to the host "%s" from the origin %s is refused', async (host, origin) => {
       const { get, post } = await serve()
       const headers = { host, ...(origin !== undefined && { origin }) }
       for (const path of ['/v1/tasks', '/v1/events', '/openapi.json', '/docs', '/metrics']) {
@@ -178,7 +178,7 @@ describeGates(
       expect((await get('/health/ready', {}, headers)).status).toBe(200)
     })
 
-    it('to an allowed host from an allowed origin is answered, and the page may read the response', async () => {
+    it('an allowed host and origin are accepted, and the page may read the response', async () => {
       const guard = { allowed_hosts: ['gate.example'], allowed_origins: ['https://app.example'] }
       const { get, send } = await serve({ guard })
       const headers = { host: 'gate.example:8443', origin: 'https://app.example' }
@@ -199,7 +199,7 @@ describeGates(
       expect(local.headers['access-control-allow-origin']).toBeUndefined()
     })
 
-    it('keeps a valid request id', async () => {
+    it('a valid request id is kept', async () => {
       const { get } = await serve()
       const idOf = async (given: string) =>
         (await get('/v1/config', {}, { 'x-request-id': given })).headers['x-request-id']
@@ -208,7 +208,7 @@ describeGates(
       expect(await idOf('x'.repeat(129))).toMatch(/^[0-9a-f-]{36}$/)
     })
 
-    it('is answered with headers that prevent sniffing and caching', async () => {
+    it('responses have headers that prevent sniffing and caching', async () => {
       const { get } = await serve()
       const answer = await get('/v1/config', {}, { 'x-forwarded-proto': 'https' })
       expect(answer.headers).toMatchObject({
@@ -221,7 +221,7 @@ describeGates(
       expect(answer.headers.server).toBeUndefined()
     })
 
-    it('with the method HEAD is answered like GET without a body', async () => {
+    it('HEAD is answered like GET without a body', async () => {
       const { send } = await serve()
       expect(await send('HEAD', '/health')).toMatchObject({ status: 200, text: '' })
     })
@@ -233,12 +233,12 @@ describeGates(
       ['/v1/tasks/%E0%A4%A', 404],
       ['/V1/tasks', 404],
       ['//evil.example/v1/tasks', 404],
-    ])('to %s finds nothing', async (path, status) => {
+    ])('the path %s has status 404', async (path, status) => {
       const { get } = await serve()
       expect((await get(path)).status).toBe(status)
     })
 
-    it('that is not HTTP gets an HTTP response', async () => {
+    it('input that is not HTTP gets an HTTP response', async () => {
       const { port, get } = await serve()
       expect(await raw(port, 'nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 .*"code":"VALIDATION_ERROR"/s)
       const large = `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`
@@ -246,12 +246,12 @@ describeGates(
       expect((await get('/health/live')).status).toBe(200)
     })
 
-    it('without a host is refused', async () => {
+    it('a request without a host is refused', async () => {
       const { port } = await serve()
       expect(await raw(port, 'GET /v1/config HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 /)
     })
 
-    it('with a truncated body has no effect', async () => {
+    it('a truncated body has no effect', async () => {
       const served = await serve()
       const socket = connect(served.port, '127.0.0.1')
       socket.write(
@@ -264,7 +264,7 @@ describeGates(
       expect(served.errors).toEqual([])
     })
 
-    it('accepts path parameters in any encoding', async () => {
+    it('path parameters are accepted in any encoding', async () => {
       const served = await serve()
       const task_id = await createTask(served)
       const encoded = task_id.replace('-', '%2D')

@@ -13,7 +13,7 @@ const PAYMENTS = { id: 'large-payments', action: 'REQUIRE_APPROVAL', scope: { ty
 describeGates('reserved names', (open) => {
   const serve = () => servers(open)({ auth })
 
-  it('do not give the shared key access to the history of the rules', async () => {
+  it('the shared key cannot read the history of the rules under a reserved name', async () => {
     const { gate, get } = await serve()
     await gate.putPolicy(admin(), PAYMENTS)
     const changed = { receipt_type: 'policy.changed' }
@@ -45,7 +45,7 @@ describeGates('reserved names', (open) => {
     ['/v1/tasks', { type: 'job', principal_kind: 'service', principal_id: 'operator' }],
     ['/v1/tasks', { type: 'job', principal_kind: 'service', principal_id: 'approval-webhook' }],
     ['/v1/tasks', { type: 'job', principal_kind: 'system', principal_id: 'anything' }],
-  ])('are refused in POST %s with %o', async (path, body) => {
+  ])('POST %s with %o is refused', async (path, body) => {
     const { post, gate } = await serve()
     await gate.createTask(
       { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' },
@@ -54,7 +54,7 @@ describeGates('reserved names', (open) => {
     expect(await post(path, body, shared)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
   })
 
-  it('are refused over MCP in arguments and in _meta', async () => {
+  it('reserved names are refused over MCP in arguments and in _meta', async () => {
     const { gate } = await serve()
     const mcp = await serveMcp(gate)
     try {
@@ -77,11 +77,11 @@ describeGates('reserved names', (open) => {
     }
   })
 
-  it('do not turn the question of a worker into one of a rule', async () => {
+  it('a worker question under a reserved name does not become a policy question', async () => {
     const { gate, post, get } = await serve()
     await gate.putPolicy(admin(), PAYMENTS)
     const task_id = textOf(await post('/v1/tasks', { type: 'job', agent_id: 'mallory' }, shared), 'task_id')
-    // As if a caller had been accepted under this name.
+    // Simulates a caller that was accepted under this name.
     const forged = { ...worker('asyncgate'), principal: { kind: 'service', id: 'asyncgate' } } as const
     const [offer] = (await gate.leaseNext(forged, { worker_id: 'asyncgate', accept_types: ['job'] })).tasks
     const request = { title: 'Approve payment.send?', rule_id: 'large-payments' }

@@ -11,7 +11,7 @@ describeGates(
   (open) => {
     const auth = { api_key: KEY, allow_insecure_dev: false }
 
-    it('responds to programs with links, without a key', async () => {
+    it('the root responds to programs with links, without a key', async () => {
       const { get, send } = await servers(open)({ auth })
       const answer = await get('/')
       expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } })
@@ -23,7 +23,7 @@ describeGates(
       expect((await send('POST', '/', {})).status).toBe(405)
     })
 
-    it('redirects browsers to the console if there is one', async () => {
+    it('the root redirects browsers to the console if there is one', async () => {
       const { gate, get } = await servers(open)({ auth })
       // This server has no console.
       expect((await get('/', {}, BROWSER)).status).toBe(200)
@@ -49,7 +49,7 @@ describeGates(
       }
     })
 
-    it('responds only to allowed hosts and origins', async () => {
+    it('the root responds only to allowed hosts and origins', async () => {
       const { get } = await servers(open)({ auth })
       expect((await get('/', {}, { host: 'evil.example' })).status).toBe(403)
       expect((await get('/', {}, { origin: 'https://evil.example' })).status).toBe(403)

@@ -26,10 +26,10 @@ function attempt(port: number, connections: Agent, body: object): Promise<Answer
   })
 }
 
-describeGates('a server that stops', (open) => {
+describeGates('server shutdown', (open) => {
   const serve = servers(open)
 
-  it('under load answers every accepted request', async () => {
+  it('every accepted request is answered under load', async () => {
     const { gate, port, stop } = await serve({ drainMs: 200 })
     const connections = new Agent({ keepAlive: true, maxSockets: CLIENTS })
     const created: unknown[] = []
@@ -66,7 +66,7 @@ describeGates('a server that stops', (open) => {
     expect(stored.toSorted()).toEqual(created.toSorted())
   })
 
-  it('is not ready but completes running requests', async () => {
+  it('a stopping server is not ready but completes running requests', async () => {
     const barrier = new Barrier()
     const { get, post, stop } = await serve({
       drainMs: 500,
@@ -96,7 +96,7 @@ describeGates('a server that stops', (open) => {
     await soon(stopped)
   })
 
-  it('can be stopped twice', async () => {
+  it('stop can be called twice', async () => {
     const { stop } = await serve()
     await soon(Promise.all([stop(), stop()]))
   })

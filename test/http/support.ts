@@ -82,7 +82,7 @@ export async function serveGate(gate: Gate, options: ServeOptions = {}) {
     get: client.get,
     post: client.post,
     send: client.send,
-    /** While its clients stay connected. */
+    /** Stops the server while its clients stay connected. */
     stop: async () => {
       await mcp.close()
       await server.close()
@@ -174,7 +174,7 @@ export function listOf({ body, text }: Answer, name: string): Members[] {
   return value.map(members)
 }
 
-/** Creates a task of alice's and returns its id. */
+/** Creates a task of alice and returns its id. */
 export async function createTask({ post }: Pick<Served, 'post'>, input: Members = {}): Promise<string> {
   return textOf(await post('/v1/tasks', { type: 'job', principal_id: 'alice', ...input }), 'task_id')
 }

@@ -20,7 +20,7 @@ describeGates('the worker port', (open) => {
     return { task_id: textOf(answer, 'task_id'), run_id: textOf(answer, 'run_id') }
   }
 
-  it('tells a draining worker so and offers it no tasks', async () => {
+  it('a draining worker is notified and gets no tasks', async () => {
     const served = await serve()
     await createTask(served)
     const call = await run(served)
@@ -35,7 +35,7 @@ describeGates('the worker port', (open) => {
     expect(await served.post('/worker/lease', { worker_id: WORKER })).toMatchObject({ status: 204 })
   })
 
-  it.each(SPELLINGS)('supports the full life of a task at $base', async ({ lease, base, none }) => {
+  it.each(SPELLINGS)('the full life of a task is supported at $base', async ({ lease, base, none }) => {
     const served = await serve()
     const { post, clock } = served
     const ask = { worker_id: WORKER, task_types: ['model_consultation', 'embeddings'], lease_seconds: 300 }
@@ -98,7 +98,7 @@ describeGates('the worker port', (open) => {
     expect(obligations.text).not.toContain(task_id)
   })
 
-  it.each(SPELLINGS)('reports at $base/fail whether the task is retried', async ({ lease, base }) => {
+  it.each(SPELLINGS)('$base/fail reports whether the task is retried', async ({ lease, base }) => {
     const served = await serve()
     await createTask(served, { max_attempts: 2, retry_backoff_seconds: 60 })
     const failure = {
@@ -121,7 +121,7 @@ describeGates('the worker port', (open) => {
     })
   })
 
-  it('reports a failure that is not retryable as failed', async () => {
+  it('a failure that is not retryable is reported as failed', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const failed = { ...(await run(served)), error_message: 'no', retryable: false, metadata: { why: 'x' } }
@@ -135,7 +135,7 @@ describeGates('the worker port', (open) => {
     })
   })
 
-  it('retries a failure that does not tell whether it is retryable', async () => {
+  it('a failure that does not say whether it is retryable is retried', async () => {
     const served = await serve()
     await createTask(served, { max_attempts: 2 })
     expect((await served.post('/worker/fail', { ...(await run(served)), error_message: 'x' })).body).toEqual({
@@ -145,7 +145,7 @@ describeGates('the worker port', (open) => {
     })
   })
 
-  it('shows priorities on the legacy scale from 1 to 10', async () => {
+  it('priorities are shown on the legacy scale from 1 to 10', async () => {
     const served = await serve()
     for (const [priority, shown] of [
       [4, 9],
@@ -159,7 +159,7 @@ describeGates('the worker port', (open) => {
     }
   })
 
-  it('refuses calls of an expired run with 409 lease_expired', async () => {
+  it('calls of an expired run are refused with 409 lease_expired', async () => {
     const served = await serve()
     await createTask(served)
     const call = await run(served)
@@ -178,7 +178,7 @@ describeGates('the worker port', (open) => {
     }
   })
 
-  it('refuses a completion without a pointer and a failure without a message', async () => {
+  it('a completion without a pointer and a failure without a message are refused', async () => {
     const served = await serve()
     await createTask(served)
     const call = await run(served)

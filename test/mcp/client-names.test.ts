@@ -10,7 +10,7 @@ import { bareCall, contentOf, type McpServer, META, modernPost, startMcp } from 
 
 const ERAS = ['legacy', 'modern'] as const
 
-/** An official client that calls itself this. */
+/** An official client with this name. */
 async function connect({ url }: McpServer, name: string, era: (typeof ERAS)[number]): Promise<Client> {
   const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
   const client = new Client({ name, version: '1' }, { versionNegotiation: { mode } })
@@ -28,8 +28,8 @@ async function ownerOf(server: McpServer, client: Client, args: object = {}) {
   return (await server.gate.getTask(admin(), { task_id })).created_by
 }
 
-describe.each(ERAS)('a client of the %s era that names nobody', (era) => {
-  it('is the agent of its own name, and two copies of it are the same agent', async () => {
+describe.each(ERAS)('a %s client without an agent_id', (era) => {
+  it('the agent id is derived from the client name, and two clients of one name are the same agent', async () => {
     const server = await startMcp()
     const clients = [await connect(server, 'Claude Code', era), await connect(server, 'Claude Code', era)]
     for (const client of clients) {
@@ -42,14 +42,14 @@ describe.each(ERAS)('a client of the %s era that names nobody', (era) => {
     expect(structuredContent).toMatchObject({ tasks: [] })
   })
 
-  it('a client may still name an agent', async () => {
+  it('an explicit agent_id takes precedence over the client name', async () => {
     const server = await startMcp()
     const client = await connect(server, 'Claude Code', era)
     expect(await ownerOf(server, client, { agent_id: 'alice' })).toMatchObject({ id: 'alice' })
     expect(await ownerOf(server, client, { principal_ai: 'hexy' })).toMatchObject({ id: 'hexy' })
   })
 
-  it('is no person and no admin by naming a kind only', async () => {
+  it('a principal_kind without an id does not make the client a person or an admin', async () => {
     const server = await startMcp()
     const client = await connect(server, 'root', era)
     expect(await ownerOf(server, client, { principal_kind: 'human' })).toMatchObject({
@@ -61,7 +61,7 @@ describe.each(ERAS)('a client of the %s era that names nobody', (era) => {
   })
 })
 
-it('the instance of a client is in the receipt of what it asked for', async () => {
+it('the receipt of a created task contains the client instance', async () => {
   const server = await startMcp()
   const instances = []
   for (const instance of ['one', 'two', 'two']) {
@@ -78,7 +78,7 @@ it('the instance of a client is in the receipt of what it asked for', async () =
   expect(two).toBe(again)
 })
 
-it('a program without a name is the operator, and decides nothing', async () => {
+it('a client without a name acts as service:operator and cannot decide anything', async () => {
   const server = await startMcp()
   const { task_id } = contentOf(await server.post(bareCall('asyncgate.create_task', { type: 'x' })))
   const { created_by } = await server.gate.getTask(admin(), { task_id: String(task_id) })
@@ -90,7 +90,7 @@ it('a program without a name is the operator, and decides nothing', async () => 
   }
 })
 
-it('a client on stdin and stdout is the agent of its own name, too', async () => {
+it('a stdio client acts as the agent of its client name', async () => {
   const server = await startMcp()
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const handle = serveStdioMcp(server.gate, { streams: { input: stdin, output: stdout } })
@@ -120,6 +120,6 @@ it.each([
   ['../..', ''],
   ['日本', ''],
   ['x'.repeat(200), 'x'.repeat(64)],
-])('the client %j is the agent %j', (name, agent) => {
+])('the client name %j becomes the agent id %j', (name, agent) => {
   expect(agentName(name)).toBe(agent)
 })

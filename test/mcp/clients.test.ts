@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as StdioTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { startMcp } from './endpoint.ts'
@@ -14,7 +14,7 @@ import { startMcp } from './endpoint.ts'
 const folder = mkdtempSync(join(tmpdir(), 'asyncgate-stdio-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The arguments of node for a server on stdio, with a database of its own. */
+/** The node arguments for a stdio server on a separate database. */
 function child(name: string): { command: string; args: string[] } {
   const script = fileURLToPath(new URL('transport/stdio-child.ts', import.meta.url))
   return { command: process.execPath, args: ['--import', 'tsx', script, join(folder, `${name}.db`)] }
@@ -44,8 +44,8 @@ async function newSession(
   }
 }
 
-async function oldSession(transport: Parameters<OldClient['connect']>[0]): Promise<Session> {
-  const client = new OldClient(INFO)
+async function sessionV1(transport: Parameters<ClientV1['connect']>[0]): Promise<Session> {
+  const client = new ClientV1(INFO)
   await client.connect(transport)
   return {
     list: () => client.listTools(),
@@ -59,10 +59,10 @@ const CLIENTS: Readonly<Record<string, () => Promise<Session>>> = {
     newSession(new StreamableHTTPClientTransport(await httpUrl(), { requestInit }), 'auto'),
   'SDK v2 over HTTP, older revision': async () =>
     newSession(new StreamableHTTPClientTransport(await httpUrl(), { requestInit }), 'legacy'),
-  'SDK v1 over HTTP': async () => oldSession(new OldHttp(await httpUrl(), { requestInit })),
+  'SDK v1 over HTTP': async () => sessionV1(new HttpTransportV1(await httpUrl(), { requestInit })),
   'SDK v2 over stdio, modern': () => newSession(new StdioClientTransport(child('modern')), 'auto'),
   'SDK v2 over stdio, older revision': () => newSession(new StdioClientTransport(child('legacy')), 'legacy'),
-  'SDK v1 over stdio': () => oldSession(new OldStdio(child('v1'))),
+  'SDK v1 over stdio': () => sessionV1(new StdioTransportV1(child('v1'))),
 }
 
 const Result = z.object({
@@ -72,7 +72,7 @@ const Result = z.object({
 const Leased = z.object({ tasks: z.tuple([z.object({ task_id: z.string(), lease_id: z.string() })]) })
 
 describe.each(Object.entries(CLIENTS))('%s', (_, connect) => {
-  it('lists the tools, runs a task to its end and understands an error', async () => {
+  it('the client lists the tools, runs a task to its end and gets an error', async () => {
     const session = await connect()
     const call = async (name: string, args: Record<string, unknown>) =>
       Result.parse(await session.call(`asyncgate.${name}`, args))

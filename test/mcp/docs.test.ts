@@ -21,7 +21,7 @@ function blockOf(language: string): string {
 
 const Reply = z.object({ result: z.looseObject({}) })
 
-it('the commands of docs/mcp-tasks.md say what the page says', async () => {
+it('the commands of docs/mcp-tasks.md print what the page says', async () => {
   const home = testFolder()
   writeFileSync(join(home, 'types.yaml'), blockOf('yaml'))
   const server = await startServer(['dev', '--demo'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
@@ -44,7 +44,7 @@ it('the commands of docs/mcp-tasks.md say what the page says', async () => {
   expect(ack).toEqual({ resultType: 'complete', _meta: expect.anything() })
 }, 60_000)
 
-it('docs/mcp-tasks.md has the limits that hold', () => {
+it('docs/mcp-tasks.md states the limits of the code', () => {
   for (const limit of [`${MAX_TASK_IDS} tasks`, `${MIN_POLL_MS} ms`, `${MAX_POLL_MS / 1000} s`]) {
     expect(page).toContain(limit)
   }

@@ -34,7 +34,7 @@ export interface Answer {
   readonly body: z.infer<typeof Reply> | undefined
 }
 
-/** An answer of JSON-RPC, as far as tests look into it. */
+/** A JSON-RPC response, as far as tests read it. */
 const Reply = z.looseObject({
   id: z.union([z.string(), z.number()]).nullish(),
   result: z
@@ -61,9 +61,9 @@ export interface Options {
   readonly maxBodyBytes?: number
   readonly allowed?: { readonly hosts: readonly string[]; readonly origins: readonly string[] }
   readonly requestId?: string
-  /** What the gate has besides its store. */
+  /** Options of the gate besides its store. */
   readonly parts?: (store: Store) => Partial<GateOptions>
-  /** Puts something between the endpoint and the gate. */
+  /** Wraps the gate for the endpoint. */
   readonly wrap?: (gate: Gate) => Gate
 }
 
@@ -90,7 +90,7 @@ export class McpServer {
     return this.post(modernPost(method, params, headers, id))
   }
 
-  /** Opens a stream of changes. */
+  /** Opens a subscription stream. */
   listen(notifications: object): Promise<Response> {
     const { body, headers } = modernPost('subscriptions/listen', { notifications })
     return fetch(this.url, {
@@ -132,7 +132,7 @@ export async function postTo(
 
 const ownKeys = new Set<string>()
 
-/** The test chose the key of this server, and sends it as it likes. */
+/** The test sets the key of this server and sends it itself. */
 export function sendsOwnKey(url: string): void {
   ownKeys.add(url)
 }
@@ -141,7 +141,9 @@ const ToolCall = z.looseObject({
   params: z.looseObject({ arguments: z.record(z.string(), z.unknown()) }),
 })
 
-/** The request as the caller that its arguments name would send it in the mode of the suite. */
+/**
+ * The request with the credential of the caller that its arguments name, in the authentication mode of the suite.
+ */
 function asSuiteCaller(body: unknown) {
   const call = ToolCall.safeParse(body)
   const { headers, fields } = asCaller(suiteAuthMode(), call.data?.params.arguments ?? {})
@@ -149,7 +151,7 @@ function asSuiteCaller(body: unknown) {
   return { caller: headers, sent: { ...call.data, params: { ...call.data.params, arguments: fields } } }
 }
 
-/** A request of the modern era as it should be, unless `headers` say otherwise. */
+/** A valid request of the modern era; `headers` override its own. */
 export function modernPost(method: string, params: object = {}, headers = {}, id: number | string = 1): Post {
   return {
     body: { jsonrpc: '2.0', id, method, params: { _meta: META, ...params } },
@@ -161,12 +163,12 @@ export function modernCall(name: string, args: object = {}, headers = {}, id: nu
   return modernPost('tools/call', { name, arguments: args }, { 'mcp-name': name, ...headers }, id)
 }
 
-/** A call as a program sends it that only knows JSON-RPC. */
+/** A call by a program that only knows JSON-RPC. */
 export function bareCall(name: string, args: object = {}, id: number | string = 1): Post {
   return { body: { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } } }
 }
 
-/** An endpoint over an empty database, on a port of its own, until the test ends. */
+/** An endpoint on an empty database and a free port, closed after the test. */
 export async function startMcp(options: Options = {}): Promise<McpServer> {
   const server = await openMcp(options)
   onTestFinished(() => server.close())
@@ -185,7 +187,7 @@ export async function openMcp(options: Options = {}): Promise<McpServer> {
   })
 }
 
-/** An endpoint over a gate that is somebody else's to close. */
+/** An endpoint over a gate that the caller closes. */
 export async function serveMcp(gate: Gate, options: Options = {}): Promise<McpServer> {
   const errors: unknown[] = []
   const endpoint = createMcpEndpoint({
@@ -197,7 +199,7 @@ export async function serveMcp(gate: Gate, options: Options = {}): Promise<McpSe
     if (options.requestId !== undefined) response.setHeader('X-Request-Id', options.requestId)
     void endpoint.handle(request, response)
   })
-  // As the real server does: a client that was slow to come back must not find its connection just closed.
+  // As in the real server: a client that reconnects slowly must not find its connection just closed.
   server.keepAliveTimeout = 75_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = z.object({ port: z.number() }).parse(server.address())
@@ -230,7 +232,7 @@ function settings({
   }
 }
 
-/** What a tool answered, which must be the same as data and as text. */
+/** The structured content of a result, which must equal its text. */
 export function contentOf(answer: Answer): Readonly<Record<string, unknown>> {
   const { structuredContent, content } = answer.body?.result ?? {}
   if (structuredContent === undefined) throw new Error(`No result of a tool: ${JSON.stringify(answer.body)}`)

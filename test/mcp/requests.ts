@@ -4,7 +4,7 @@ import { TASKS_META } from './tasks/task-client.ts'
 export interface Case extends Post {
   readonly name: string
   readonly status: number
-  /** The code of the JSON-RPC error, or of the contract's error; none if there is a result, or nothing at all. */
+  /** The code of the JSON-RPC error or of the contract's error; absent if there is a result or no response. */
   readonly code?: number | string
 }
 
@@ -17,7 +17,7 @@ const call = (params: object, headers: object = { 'mcp-name': 'asyncgate.health'
 const health = { name: 'asyncgate.health' }
 const plain = (headers: Readonly<Record<string, string>>): Post => ({ ...modernPost(LIST), headers })
 const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
-/** A request about a task that is not there, by a client that knows tasks. */
+/** A request about a missing task, by a client that supports tasks. */
 export const aboutTask = (method: string, params: object = {}, headers: object = {}): Post =>
   modernPost(method, { taskId: 'none', _meta: TASKS_META, ...params }, { 'mcp-name': 'none', ...headers })
 const raw = (args: string): Post => ({
@@ -28,7 +28,7 @@ const raw = (args: string): Post => ({
   ),
 })
 
-/** Requests of every kind, with the answers that they must get whoever serves them. */
+/** Requests of every kind with their expected responses, on the fast path and in the SDK. */
 export const CASES: readonly Case[] = [
   { name: 'a list', ...modernPost(LIST), status: 200 },
   { name: 'a list with a text as id', ...modernPost(LIST, {}, {}, 'x'), status: 200 },

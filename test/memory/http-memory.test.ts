@@ -53,7 +53,7 @@ const refusal = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof Fault ? { code: error.code, details: error.details } : error),
   )
 
-it('is sent a result with its token, though it is on a private address', async () => {
+it('a result is sent with the token, although the memory is on a private address', async () => {
   const { url, got } = await serve(200, '{"memory_id":"m1"}')
   const { memory } = open(url, { token: 'secret' })
   expect(await memory.store(NOTE)).toBe('m1')
@@ -85,7 +85,7 @@ it.each([
   [204, '', null],
   [200, 'thanks', null],
   [200, '[]', null],
-])('has it when it answers %i %s', async (status, answer, id) => {
+])('a response of %i %s means that the memory has stored the result', async (status, answer, id) => {
   const { url } = await serve(status, answer)
   expect(await open(url).memory.store(NOTE)).toBe(id)
 })
@@ -97,18 +97,18 @@ it.each([
   [429, 'MEMORY_UNAVAILABLE'],
   [500, 'MEMORY_UNAVAILABLE'],
   [503, 'MEMORY_UNAVAILABLE'],
-])('does not have it when it answers %i', async (status, code) => {
+])('a response of %i means that the memory has not stored the result', async (status, code) => {
   const { url } = await serve(status, '{"memory_id":"no"}', { location: 'http://127.0.0.1:1/' })
   expect(await refusal(open(url).memory.store(NOTE))).toEqual({ code, details: { status } })
 })
 
-it('that is not there is unavailable, and only the operator hears why', async () => {
+it('an unreachable memory is MEMORY_UNAVAILABLE, and only the operator learns why', async () => {
   const { memory, errors } = open('http://127.0.0.1:1/memory')
   expect(await refusal(memory.store(NOTE))).toEqual({ code: 'MEMORY_UNAVAILABLE', details: {} })
   expect(String(errors[0])).toMatch(/the memory at 127\.0\.0\.1:1: /)
 })
 
-it('whose answer is endless is cut off', async () => {
+it('a response that is too long is refused', async () => {
   const { url } = await serve(200, 'x'.repeat(100_000))
   expect(await refusal(open(url).memory.store(NOTE))).toMatchObject({ code: 'MEMORY_REFUSED' })
 })

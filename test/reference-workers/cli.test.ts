@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => gate.close())
 
-/** Starts `asyncgate worker` as a process and waits until it works. */
+/** Starts `asyncgate worker` as a process and waits until it is ready. */
 async function startWorker(
   args: readonly string[] = [],
   folder = testFolder(),
@@ -40,7 +40,7 @@ async function printed(stream: Readable | null, text: string): Promise<void> {
 }
 
 describe('asyncgate worker', () => {
-  it('runs the reference tasks, and finishes running ones when it is stopped', async () => {
+  it('worker runs the reference tasks, and finishes running ones when it is stopped', async () => {
     const { said, process: child, ended } = await startWorker(['--worker-id', 'w1'])
     expect(said).toBe(`Worker w1 runs echo, sleep_then_return, http_get for ${gate.url}`)
     expect(await outcomeOf(gate, 'echo', { hello: 'world' })).toMatchObject({
@@ -60,7 +60,7 @@ describe('asyncgate worker', () => {
     })
   })
 
-  it('releases its tasks on a second signal', async () => {
+  it('worker releases its tasks on a second signal', async () => {
     const { process: child, ended } = await startWorker()
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 600 })
     await reaches(gate, id, 'leased')
@@ -73,7 +73,7 @@ describe('asyncgate worker', () => {
     await gate.agent.cancelTask({ task_id: id })
   })
 
-  it('does the tasks that it is asked to, with the capabilities that they need', async () => {
+  it('--tasks and --capabilities select the tasks', async () => {
     const { said } = await startWorker([
       '--tasks',
       'echo',
@@ -91,7 +91,7 @@ describe('asyncgate worker', () => {
     await gate.agent.cancelTask({ task_id: sleeping.id })
   })
 
-  it('runs the commands that are allowed, by option and by the config file', async () => {
+  it('allowed commands come from --allow and from the config file', async () => {
     const folder = testFolder()
     writeFileSync(
       join(folder, 'asyncgate.config.yaml'),
@@ -108,18 +108,18 @@ describe('asyncgate worker', () => {
     })
   })
 
-  it('fetches from where the operator lets it', async () => {
+  it('http_get respects the egress settings of the operator', async () => {
     const { url } = await site((_, response) => response.end('intranet'))
     await startWorker(['--allow-http', '--allow-private', '127.0.0.1'])
     const port = new URL(url).port
-    // The port is not one of the usual.
+    // The port is not a default port.
     expect(await outcomeOf(gate, 'http_get', { url })).toMatchObject({ error: { code: 'REFUSED' } })
     const folder = testFolder()
     writeFileSync(
       join(folder, 'asyncgate.config.yaml'),
       `egress_allow_http: true\negress_private: [127.0.0.0/8]\negress_ports: [80, ${port}]\n`,
     )
-    // Another worker, which may; the first one refuses permanently, so it must be distinguished.
+    // A second worker with permission; the first one fails tasks permanently, so a capability separates them.
     await startWorker(['--capabilities', 'intranet'], folder)
     const requirements = { capabilities: ['intranet'] }
     expect(await outcomeOf(gate, 'http_get', { url }, { requirements })).toMatchObject({
@@ -139,13 +139,13 @@ describe('asyncgate worker', () => {
     [['--concurrency', 'many'], '--concurrency takes an integer'],
     [['--url', 'nowhere'], 'nowhere'],
     [['extra'], 'Unexpected argument "extra"'],
-  ])('refuses %j', async (args, said) => {
+  ])('the arguments %j are refused', async (args, said) => {
     const { code, stderr } = await cli(['worker', ...args], { ASYNCGATE_URL: gate.url })
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(said) })
     expect(stderr).not.toContain('    at ')
   })
 
-  it('says which setting is wrong', async () => {
+  it('an invalid setting is reported', async () => {
     const { code, stderr } = await cli(['worker', '--allow-private', '10.0.0.0/99'], {
       ASYNCGATE_URL: gate.url,
     })
@@ -154,7 +154,7 @@ describe('asyncgate worker', () => {
     expect(stderr).not.toContain('    at ')
   })
 
-  it('ends when the server does not take its key', async () => {
+  it('worker exits when the server refuses its key', async () => {
     const env = { ASYNCGATE_URL: gate.url, ASYNCGATE_LOG_LEVEL: 'silent' }
     const refused = await cli(['worker', '--tasks', 'echo', '--key', 'wrong'], env)
     expect(refused).toMatchObject({ code: 4 })

@@ -36,13 +36,12 @@ beforeEach(() => {
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
 })
 
-/** Programs in JavaScript, which are the same everywhere. */
+/** Programs in JavaScript, which behave the same everywhere. */
 function program(code: string, takesMore = false): AllowedCommand {
   return { path: node, args: ['-e', code, '--'], takesMore }
 }
 
-/** Writes a file of 3 MiB. */
-/** Writes three blocks, each of which it has in memory. */
+/** Writes three blocks, each of which is buffered in memory. */
 function dd(name: string, block = '1M'): AllowedCommand {
   const args = ['if=/dev/zero', `of=${name}`, `bs=${block}`, 'count=3', 'status=none']
   return { path: '/bin/dd', args, takesMore: false }
@@ -72,7 +71,7 @@ async function execute(
 const isAlive = (pid: number) => {
   try {
     process.kill(pid, 0)
-    // A zombie is dead, although it was not reaped.
+    // A zombie process has ended, although it was not reaped.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false
@@ -80,7 +79,7 @@ const isAlive = (pid: number) => {
 }
 
 describe('command.execute', () => {
-  it('gives the exit code and what the command wrote, whatever the code is', async () => {
+  it('the result has the exit code and the output, whatever the code is', async () => {
     const code = `console.log('out'); console.error('err'); process.exitCode = 3`
     expect(await execute(program(code))).toMatchObject({
       status: 'succeeded',
@@ -99,12 +98,12 @@ describe('command.execute', () => {
     })
   })
 
-  describe.runIf(process.platform === 'linux')('limits a program', () => {
+  describe.runIf(process.platform === 'linux')('resource limits of commands', () => {
     it.each([
       ['memory', dd('/dev/null', '2G'), { memoryMib: 512 }],
       ['cpu', program('for (;;);'), { cpuSeconds: 1 }],
       ['file_size', dd('file'), { fileMib: 1 }],
-    ])('in its use of %s, and says so', async (limit, command, limits) => {
+    ])('the limit %s is enforced and reported', async (limit, command, limits) => {
       const { status, error } = await execute(command, {}, { limits })
       expect({ status, error }).toMatchObject({
         status: 'failed',
@@ -112,7 +111,7 @@ describe('command.execute', () => {
       })
     })
 
-    it('in processes and open files', async () => {
+    it('the limits of processes and open files are set', async () => {
       const show = { path: '/bin/cat', args: ['/proc/self/limits'], takesMore: false }
       const limits = { memoryMib: 100, cpuSeconds: 7, processes: 333, fileMib: 3, openFiles: 44 }
       const { result } = await execute(show, {}, { limits })
@@ -135,14 +134,14 @@ describe('command.execute', () => {
       })
     })
 
-    it('not at all where a limit is 0', async () => {
+    it('a limit of 0 is no limit', async () => {
       const limits = { memoryMib: 0, cpuSeconds: 0, processes: 0, fileMib: 0, openFiles: 0 }
       const { result } = await execute(dd('file'), {}, { limits })
       expect(result).toMatchObject({ exit_code: 0 })
     })
   })
 
-  it('runs what is on the list and nothing else', async () => {
+  it('only commands on the list are run', async () => {
     await start({ it: program('') })
     for (const command of ['other', '/bin/sh', node, 'it ', '__proto__', 'constructor']) {
       expect(await outcomeOf(gate, 'command.execute', { command }, { max_attempts: 5 })).toMatchObject({
@@ -152,7 +151,7 @@ describe('command.execute', () => {
     }
   })
 
-  it('passes arguments on as they are, after those of the operator, if he lets it', async () => {
+  it('arguments are passed unchanged after those of the operator, if the operator permits them', async () => {
     const show = `console.log(JSON.stringify(process.argv.slice(1)))`
     const command = { path: node, args: ['-e', show, '--', 'fixed'], takesMore: true }
     const args = ['$HOME', '; rm -rf /', '`id`', '--flag', '*', '', "it's"]
@@ -164,17 +163,17 @@ describe('command.execute', () => {
     })
   })
 
-  it('gives the command its input', async () => {
+  it('stdin is passed to the command', async () => {
     const code = `process.stdin.pipe(process.stdout)`
     expect(await execute(program(code), { stdin: 'gr\u00fc\u00dfe' })).toMatchObject({
       result: { stdout: 'gr\u00fc\u00dfe' },
     })
-    // One that does not read it ends well too.
+    // A command that does not read stdin succeeds too.
     const much = 'x'.repeat(500_000)
     expect(await execute(program(''), { stdin: much })).toMatchObject({ result: { exit_code: 0 } })
   })
 
-  it('does not pass its environment to the command', async () => {
+  it('the environment of the worker is not passed to the command', async () => {
     vi.stubEnv('ASYNCGATE_API_KEY', 'secret')
     vi.stubEnv('NODE_OPTIONS', '--no-warnings')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -190,7 +189,7 @@ describe('command.execute', () => {
     })
   })
 
-  it('keeps the beginning of a long output, and the command goes on', async () => {
+  it('long output is truncated, and the command continues', async () => {
     const code = `process.stdout.write('x'.repeat(1e6) + '\\0', () => require('fs').writeFileSync('done', ''))`
     expect(await execute(program(code), {}, { maxOutputBytes: 1000 })).toMatchObject({
       result: { stdout: 'x'.repeat(1000), truncated: true, exit_code: 0 },
@@ -198,12 +197,12 @@ describe('command.execute', () => {
     expect(existsSync(join(folder, 'done'))).toBe(true)
   })
 
-  it('replaces what JSON cannot carry', async () => {
+  it('bytes that are not valid text are replaced', async () => {
     const code = `process.stdout.write(Buffer.from([97, 0, 255, 98]))`
     expect(await execute(program(code))).toMatchObject({ result: { stdout: 'a\ufffd\ufffdb' } })
   })
 
-  it('stops a command that takes too long, with its children', async () => {
+  it('a command that takes too long is stopped with its children', async () => {
     const child = `setInterval(() => {}, 1000)`
     const code = `
       process.on('SIGTERM', () => {})
@@ -222,7 +221,7 @@ describe('command.execute', () => {
     await vi.waitFor(() => expect(isAlive(Number(details.stdout))).toBe(false), 5_000)
   })
 
-  it('cannot be given more time than the operator allows', async () => {
+  it('the timeout is limited by the setting of the operator', async () => {
     const { error } = await execute(
       program('setInterval(() => {}, 1000)'),
       { timeout_seconds: 999 },
@@ -231,7 +230,7 @@ describe('command.execute', () => {
     expect(error).toMatchObject({ message: 'The command ran for more than 1 s and was stopped.' })
   })
 
-  it('ends what a command leaves behind, and does not wait for it', async () => {
+  it('remaining child processes are ended without waiting for them', async () => {
     const code = `
       const { spawn } = require('child_process')
       const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' })
@@ -242,7 +241,7 @@ describe('command.execute', () => {
     await vi.waitFor(() => expect(isAlive(Number(stdout))).toBe(false), 5_000)
   })
 
-  it('does not wait for a child that has left the group with the pipe in its hands', async () => {
+  it('a detached child that keeps the pipe open does not delay the result', async () => {
     const code = `
       const { spawn } = require('child_process')
       const child = spawn('sleep', ['600'], { stdio: 'inherit', detached: true })
@@ -254,7 +253,7 @@ describe('command.execute', () => {
     process.kill(Number(stdout), 'SIGKILL')
   })
 
-  it('ends the command when the task is canceled', async () => {
+  it('a canceled task ends the command', async () => {
     const code = `require('fs').writeFileSync('pid', String(process.pid)); setInterval(() => {}, 1000)`
     await start({ it: program(code) })
     const { id } = await gate.agent.submit('command.execute', { command: 'it' })
@@ -268,7 +267,7 @@ describe('command.execute', () => {
     await vi.waitFor(() => expect(isAlive(pid)).toBe(false), 10_000)
   })
 
-  it('stops the command and releases the task when the worker stops', async () => {
+  it('a stopping worker stops the command and releases the task', async () => {
     const code = `require('fs').writeFileSync('pid', String(process.pid)); setInterval(() => {}, 1000)`
     const task = await commandExecute({ allowed: new Map([['it', program(code)]]), folder })
     const working = work(gate, [task], { stopSeconds: 0 })
@@ -284,7 +283,7 @@ describe('command.execute', () => {
     await gate.agent.cancelTask({ task_id: id })
   })
 
-  it('is tried again if the program cannot be started', async () => {
+  it('a program that cannot be started is retried', async () => {
     const { status, error } = await execute(
       { path: join(root, 'gone'), args: [], takesMore: false },
       {},
@@ -303,7 +302,7 @@ describe('command.execute', () => {
     [{ command: 'it', env: {} }, 'env'],
     [{ command: 'it', shell: true }, 'shell'],
     [{ command: 'it', timeout_seconds: 0 }, 'timeout_seconds'],
-  ])('refuses %j for good', async (payload, field) => {
+  ])('the payload %j is refused permanently', async (payload, field) => {
     await start({ it: program('', true) })
     const { status, error } = await outcomeOf(gate, 'command.execute', payload, { max_attempts: 5 })
     expect(status).toBe('failed')
@@ -311,15 +310,15 @@ describe('command.execute', () => {
   })
 })
 
-describe('the folder of commands', () => {
+describe('command folder', () => {
   const pwd = program(`process.stdout.write(process.cwd())`)
 
-  it('is where commands run, or in a folder inside, which is made', async () => {
+  it('commands run in the folder or in a subfolder, which is created', async () => {
     expect(await execute(pwd)).toMatchObject({ result: { stdout: folder } })
     expect(await execute(pwd, { cwd: 'a/b' })).toMatchObject({ result: { stdout: join(folder, 'a/b') } })
   })
 
-  it('is where the output goes, if a file is asked for', async () => {
+  it('output_path writes the output to a file in the folder', async () => {
     const code = `process.stdout.write('x'.repeat(300_000)); process.stderr.write('note')`
     const outcome = await execute(program(code), { output_path: 'out/list.txt' })
     const text = 'x'.repeat(300_000)
@@ -339,7 +338,7 @@ describe('the folder of commands', () => {
     expect(readdirSync(join(folder, 'out'))).toEqual(['list.txt'])
   })
 
-  it('has the file of the last run, whole or not at all', async () => {
+  it('output_path replaces the file only if the command was not stopped', async () => {
     await execute(program(`console.log('first')`), { output_path: 'file' })
     await execute(program(`console.log('second')`), { output_path: 'file' })
     expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('second\n')
@@ -350,7 +349,7 @@ describe('the folder of commands', () => {
     expect(readdirSync(folder)).toEqual(['file'])
   })
 
-  it('is not filled up', async () => {
+  it('output over maxFileBytes stops the command', async () => {
     const code = `for (;;) require('fs').writeSync(1, Buffer.alloc(65536))`
     const outcome = await execute(program(code), { output_path: 'file' }, { maxFileBytes: 1_000_000 })
     expect(outcome).toMatchObject({
@@ -374,7 +373,7 @@ describe('the folder of commands', () => {
     'a/',
     'a\\..\\b',
     '\\\\server\\share',
-  ])('is not left by %j', async (path) => {
+  ])('the path %j is refused', async (path) => {
     for (const field of ['cwd', 'output_path']) {
       expect(await execute(pwd, { [field]: path })).toMatchObject({
         status: 'failed',
@@ -384,7 +383,7 @@ describe('the folder of commands', () => {
     expect(readdirSync(root)).toEqual(['inside'])
   })
 
-  it('is not left through a symbolic link, even one that leads back in', async () => {
+  it('a symlink is refused, even one that stays inside of the folder', async () => {
     mkdirSync(join(root, 'outside'))
     mkdirSync(join(folder, 'real'), { recursive: true })
     writeFileSync(join(root, 'outside/file'), 'untouched')
@@ -413,22 +412,22 @@ describe('the folder of commands', () => {
     expect(existsSync(join(root, 'nowhere'))).toBe(false)
   })
 
-  it('is not left by a command that puts a link in the way of its output', async () => {
+  it('a command cannot redirect its output with a symlink', async () => {
     mkdirSync(join(root, 'outside'))
     const swap = `
       const fs = require('fs')
       fs.renameSync('out', 'moved')
       fs.symlinkSync(${JSON.stringify(join(root, 'outside'))}, 'out')
       console.log('escaped')`
-    // Immediately, and not only because the next attempt finds the link.
+    // A single attempt, because the next one would find the symlink.
     const outcome = await execute(program(swap), { output_path: 'out/file' }, {}, { max_attempts: 1 })
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'PATH_NOT_ALLOWED' } })
     expect(readdirSync(join(root, 'outside'))).toEqual([])
   })
 })
 
-describe('the list of commands', () => {
-  it('has absolute paths and leading arguments', () => {
+describe('allowed commands', () => {
+  it('an allowed command has an absolute path and leading arguments', () => {
     expect(allowedCommand('count', '/usr/bin/wc  -w ')).toEqual({
       path: '/usr/bin/wc',
       args: ['-w'],
@@ -452,11 +451,11 @@ describe('the list of commands', () => {
     ['two words', '/bin/echo', 'cannot be the name'],
     ['', '/bin/echo', 'cannot be the name'],
     ['a', '/bin/echo \0', 'has NUL in it'],
-  ])('refuses %j for %j', (name, command, said) => {
+  ])('the command %j with %j is refused', (name, command, said) => {
     expect(() => allowedCommand(name, command)).toThrow(said)
   })
 
-  it('is of programs that are there', async () => {
+  it('allowed programs must exist and be executable', async () => {
     const file = join(root, 'file')
     writeFileSync(file, '', { mode: 0o644 })
     await checkPrograms(new Map([['node', allowedCommand('node', node)]]))

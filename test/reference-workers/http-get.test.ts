@@ -18,7 +18,7 @@ function get(payload: object, options: SubmitOptions = {}) {
 }
 
 describe('http_get', () => {
-  it('gives status, headers and text', async () => {
+  it('the result has status, headers and text', async () => {
     const { url, requests } = await site((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip', 'x-seen': 'yes' })
       response.end(gzipSync('gr\u00fc\u00dfe'))
@@ -38,7 +38,7 @@ describe('http_get', () => {
     expect(requests[0]?.headers.authorization).toBe('Bearer token')
   })
 
-  it('gives base64 for what is not text', async () => {
+  it('a body that is not text is base64', async () => {
     const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x00, 0xff])
     const { url } = await site((_, response) => response.end(bytes))
     expect(await get({ url })).toMatchObject({
@@ -46,7 +46,7 @@ describe('http_get', () => {
     })
   })
 
-  it('cuts the body at max_bytes, and at the limit of the operator', async () => {
+  it('the body is truncated at max_bytes and at the limit of the operator', async () => {
     const { url } = await site((_, response) => response.end('x'.repeat(5000)))
     const cut = await get({ url, max_bytes: 10 })
     expect(cut).toMatchObject({ result: { body: 'x'.repeat(10), bytes: 10, truncated: true } })
@@ -54,7 +54,7 @@ describe('http_get', () => {
     expect(more).toMatchObject({ result: { bytes: 1000, truncated: true } })
   })
 
-  it('follows redirects, and says where it came from', async () => {
+  it('redirects are followed, and the result has the final URL', async () => {
     const { url } = await site((request, response) => {
       if (request.url === '/end') response.end('there')
       else response.writeHead(301, { location: '/end' }).end()
@@ -62,7 +62,7 @@ describe('http_get', () => {
     expect(await get({ url })).toMatchObject({ result: { url: `${url}/end`, body: 'there' } })
   })
 
-  it.each([400, 401, 403, 404, 410, 422, 451])('fails for good with HTTP %i', async (status) => {
+  it.each([400, 401, 403, 404, 410, 422, 451])('HTTP %i fails permanently', async (status) => {
     const { url, requests } = await site((_, response) => response.writeHead(status).end('no'))
     expect(await get({ url })).toMatchObject({
       status: 'failed',
@@ -71,7 +71,7 @@ describe('http_get', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it.each([408, 425, 429, 500, 502, 503, 504])('is tried again after HTTP %i', async (status) => {
+  it.each([408, 425, 429, 500, 502, 503, 504])('HTTP %i is retried', async (status) => {
     const { url, requests } = await site((_, response) => {
       if (requests.length > 1) response.end('better')
       else response.writeHead(status, { 'retry-after': '0' }).end()
@@ -80,7 +80,7 @@ describe('http_get', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('is tried again when the server asks for it', async () => {
+  it('the retry waits as long as Retry-After says', async () => {
     const { url, requests } = await site((_, response) => {
       response.writeHead(429, { 'retry-after': '3000' }).end()
     })
@@ -96,7 +96,7 @@ describe('http_get', () => {
     await gate.agent.cancelTask({ task_id: id })
   })
 
-  it('refuses private addresses for good, and tells only the operator why', async () => {
+  it('private addresses are refused permanently, and only the operator learns why', async () => {
     const lines: object[] = []
     const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => void lines.push(fields) }
     work(gate, [httpGet()], { logger })
@@ -117,7 +117,7 @@ describe('http_get', () => {
     expect(JSON.stringify(lines)).toContain('169.254.169.254 is at 169.254.169.254, which is reserved')
   })
 
-  it('is retried after a timeout', async () => {
+  it('a timeout is retried', async () => {
     const { url, requests } = await site((_, response) => {
       if (requests.length > 1) response.end('late')
     })
@@ -138,38 +138,38 @@ describe('http_get', () => {
     [{ url: 'https://site.example', headers: { a: 1 } }, 'headers'],
     [{ url: 'https://site.example', headers: { Host: 'evil' } }, 'the header Host cannot be set'],
     [{ url: 'https://site.example', headers: { 'X\r\n': 'a' } }, 'characters that a header cannot have'],
-  ])('refuses %j for good', async (payload, said) => {
+  ])('the payload %j is refused permanently', async (payload, said) => {
     const { status, error } = await get(payload)
     expect(status).toBe('failed')
     expect(JSON.stringify(error)).toContain(said)
   })
 })
 
-describe('the text of a body', () => {
+describe('text of a body', () => {
   it.each([
-    ['in UTF-8 if nothing is said', Buffer.from('\u00e4'), undefined, '\u00e4'],
-    ['in the charset that is named', Buffer.from([0xe4]), 'text/html; charset=ISO-8859-1', '\u00e4'],
-    ['in quotes as well', Buffer.from([0xe4]), 'text/html; a=b; Charset="latin1"', '\u00e4'],
-  ])('is %s', (_, bytes, type, text) => {
+    ['as UTF-8 by default', Buffer.from('\u00e4'), undefined, '\u00e4'],
+    ['with the named charset', Buffer.from([0xe4]), 'text/html; charset=ISO-8859-1', '\u00e4'],
+    ['with a quoted charset', Buffer.from([0xe4]), 'text/html; a=b; Charset="latin1"', '\u00e4'],
+  ])('the text is decoded %s', (_, bytes, type, text) => {
     expect(bodyText(bytes, type, false)).toEqual({ body: text, encoding: 'text' })
   })
 
   it.each([
     ['not valid', Buffer.from([0xe4]), 'text/plain'],
     ['in an unknown charset', Buffer.from('a'), 'text/plain; charset=klingon'],
-    ['with NUL in it', Buffer.from('a\0b'), 'text/plain'],
-  ])('is base64 if it is %s', (_, bytes, type) => {
+    ['text with a NUL', Buffer.from('a\0b'), 'text/plain'],
+  ])('the body is base64 if it is %s', (_, bytes, type) => {
     expect(bodyText(bytes, type, false)).toEqual({ body: bytes.toString('base64'), encoding: 'base64' })
   })
 
-  it('loses the half of a character at a cut, and nothing else', () => {
+  it('a character that was cut in half is dropped', () => {
     const bytes = Buffer.from('a\u20ac').subarray(0, 3)
     expect(bodyText(bytes, undefined, true)).toEqual({ body: 'a', encoding: 'text' })
     expect(bodyText(bytes, undefined, false).encoding).toBe('base64')
   })
 })
 
-describe('the time of Retry-After', () => {
+describe('Retry-After', () => {
   const date = 'Sun, 01 Mar 2026 10:00:00 GMT'
 
   it.each([

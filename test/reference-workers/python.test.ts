@@ -38,7 +38,7 @@ function startPython(url: string, env: Readonly<Record<string, string>> = {}): P
 
 describe.skipIf(!hasPython)('the Python worker', () => {
   let gate: TestGate
-  // One each, so that no task goes to a worker that a test before has just killed.
+  // One gate per test, so that no task goes to a worker that the previous test has just killed.
   beforeEach(async () => {
     gate = await openTestGate()
   })
@@ -47,7 +47,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
   const task = async (type: string, payload: unknown, options = {}) =>
     (await gate.agent.submit(type, payload, { retry_backoff_seconds: 0, ...options })).id
 
-  it('completes a task, and says where the result is', async () => {
+  it('a task is completed with an artifact', async () => {
     startPython(gate.url)
     const id = await task('word_count', { text: 'three plain words' })
     expect(await gate.agent.wait(id)).toMatchObject({
@@ -61,7 +61,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(owed.open_obligations.map(({ task_id }) => task_id)).not.toContain(id)
   })
 
-  it('reports a failure that is tried again, and one that is not', async () => {
+  it('a retryable failure is retried, and a permanent one is not', async () => {
     startPython(gate.url)
     const flaky = await task('flaky', { failures: 1 }, { max_attempts: 3 })
     const wrong = await task('word_count', { text: 3 }, { max_attempts: 3 })
@@ -76,7 +76,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
       attempt: 0,
       result: { error: { code: 'Permanent', message: 'payload.text is not a string' } },
     })
-    // A handler that breaks is tried again until no attempt is left.
+    // A failing handler is retried until no attempt is left.
     expect(await gate.agent.wait(broken)).toMatchObject({
       status: 'failed',
       attempt: 1,
@@ -84,13 +84,13 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     })
   })
 
-  it('renews its lease while it works', async () => {
+  it('the lease is renewed while the handler runs', async () => {
     startPython(gate.url, { LEASE_SECONDS: '3' })
     const id = await task('count_down', { seconds: 4 })
     expect(await gate.agent.wait(id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })
 
-  it('releases its task on SIGTERM without using up an attempt', async () => {
+  it('SIGTERM releases the task without using up an attempt', async () => {
     const python = startPython(gate.url, { GRACE_SECONDS: '0.1' })
     const id = await task('count_down', { seconds: 600 })
     await reaches(gate, id, 'leased')
@@ -101,7 +101,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     await gate.agent.cancelTask({ task_id: id })
   })
 
-  it('finishes what it can before it stops', async () => {
+  it('running tasks are finished before the worker stops', async () => {
     const python = startPython(gate.url)
     const id = await task('count_down', { seconds: 1 })
     await reaches(gate, id, 'leased')
@@ -110,7 +110,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(await gate.agent.getTask({ task_id: id })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('finishes what it has and stops when the operator drains it', async () => {
+  it('a drained worker finishes its tasks and stops', async () => {
     const python = startPython(gate.url, { WORKER_ID: 'drained', LEASE_SECONDS: '3', SLOTS: '1' })
     const id = await task('count_down', { seconds: 3 })
     await reaches(gate, id, 'leased')
@@ -120,15 +120,15 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(await gate.agent.getTask({ task_id: id })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('drops a task that was canceled, and goes on with the next', async () => {
+  it('a canceled task is dropped, and the next one is executed', async () => {
     const python = startPython(gate.url, { LEASE_SECONDS: '1', SLOTS: '1' })
     const id = await task('count_down', { seconds: 600 })
     await reaches(gate, id, 'leased')
     await gate.agent.cancelTask({ task_id: id })
-    // The only slot is free again once the renewal has been refused.
+    // The only slot is free again after the renewal was refused.
     const next = await task('word_count', { text: 'next' })
     expect(await gate.agent.wait(next)).toMatchObject({ status: 'succeeded' })
-    // The gate knows from the refusal that the worker has heard, and from the worker that it has stopped.
+    // The refused renewal acknowledges the cancellation, and the worker reports that it has stopped.
     const time = expect.any(String)
     expect(await gate.agent.getTask({ task_id: id })).toMatchObject({
       status: 'canceled',
@@ -137,7 +137,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(python.complaints()).toBe('')
   })
 
-  it('does not report on a lease that it has lost while it was frozen', async () => {
+  it('a lease that was lost while the worker was suspended is not reported on', async () => {
     const python = startPython(gate.url, { LEASE_SECONDS: '1', SLOTS: '1' })
     const id = await task('count_down', { seconds: 2 })
     await reaches(gate, id, 'leased')
@@ -162,7 +162,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     })
   })
 
-  it('sends its report again until it is answered', async () => {
+  it('a report is repeated until there is a response', async () => {
     const proxy = await startTcpProxy(gate.url)
     onTestFinished(() => proxy.close())
     startPython(proxy.url)
@@ -171,7 +171,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(await gate.agent.wait(id, { timeoutMs: 25_000 })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('ends with the reason when the gate does not let it in', async () => {
+  it('a refused key ends the worker with the reason', async () => {
     const python = startPython(gate.url, { ASYNCGATE_API_KEY: 'wrong' })
     expect(await python.ended).toBe(1)
     expect(python.complaints()).toContain('UNAUTHENTICATED')

@@ -10,12 +10,12 @@ function problemsOf(env: Readonly<Record<string, string>>): string {
   return reportConfig({ env, file: '/dev/null' }).problems.join('\n')
 }
 
-describe('the settings of requests to the outside', () => {
-  it('allow https to public addresses, and nothing else by themselves', () => {
+describe('egress settings', () => {
+  it('the default permits https to public addresses only', () => {
     expect(egressOf(values({}))).toEqual({ allow_http: false, allowed_ports: 'default', allowed_private: [] })
   })
 
-  it('can be raised', () => {
+  it('the settings extend what is permitted', () => {
     const env = {
       ASYNCGATE_EGRESS_ALLOW_HTTP: 'true',
       ASYNCGATE_EGRESS_PORTS: '443, 8443',
@@ -41,11 +41,11 @@ describe('the settings of requests to the outside', () => {
     ['COMMANDS', '["/bin/date"]', 'is not a JSON object of commands by name'],
     ['COMMANDS', '{"date": 7}', 'is not a JSON object of commands by name'],
     ['COMMAND_TIMEOUT_SECONDS', '0', 'is not a whole number'],
-  ])('cannot have %s=%s', (name, value, said) => {
+  ])('%s=%s is refused', (name, value, said) => {
     expect(problemsOf({ [`ASYNCGATE_${name}`]: value })).toContain(`ASYNCGATE_${name} ${said}`)
   })
 
-  it('name what is neither a host nor a network', () => {
+  it('an invalid network is reported', () => {
     const env = { ASYNCGATE_EGRESS_PRIVATE: 'wiki.corp,10.0.0.0/64' }
     expect(() => egressOf(values(env))).toThrow(
       'EGRESS_PRIVATE: "10.0.0.0/64" is not an address or a network',
@@ -53,8 +53,8 @@ describe('the settings of requests to the outside', () => {
   })
 })
 
-describe('the setting of commands', () => {
-  it('is JSON in the environment', () => {
+describe('command settings', () => {
+  it('ASYNCGATE_COMMANDS is JSON in the environment', () => {
     const commands = { date: '/bin/date', say: ['/bin/echo', 'two words', '...'] }
     expect(values({ ASYNCGATE_COMMANDS: JSON.stringify(commands) }).commands).toEqual(commands)
     expect(values({}).commands).toEqual({})

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => gate.close())
 
 describe('echo', () => {
-  it.each([[{ hello: 'world' }], ['text'], [[1, 2]]])('answers %j with itself', async (payload) => {
+  it.each([[{ hello: 'world' }], ['text'], [[1, 2]]])('echo returns the payload %j', async (payload) => {
     work(gate, [echo])
     expect(await outcomeOf(gate, 'echo', payload)).toMatchObject({
       status: 'succeeded',
@@ -19,7 +19,7 @@ describe('echo', () => {
 })
 
 describe('sleep_then_return', () => {
-  it('answers with the value after the time', async () => {
+  it('the value is returned after the time', async () => {
     work(gate, [sleepThenReturn])
     const before = performance.now()
     expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0.2, value: [1] })).toMatchObject({
@@ -38,23 +38,23 @@ describe('sleep_then_return', () => {
     [{ seconds: 3601 }, 'seconds'],
     [{ seconds: '1' }, 'seconds'],
     [{ seconds: 1, minutes: 1 }, 'minutes'],
-  ])('refuses %j for good', async (payload, field) => {
+  ])('the payload %j is refused permanently', async (payload, field) => {
     work(gate, [sleepThenReturn])
     const { status, error } = await outcomeOf(gate, 'sleep_then_return', payload, { max_attempts: 5 })
     expect(status).toBe('failed')
     expect(JSON.stringify(error)).toContain(field)
   })
 
-  it('wakes up when the task is canceled', async () => {
+  it('a canceled task ends the sleep', async () => {
     work(gate, [sleepThenReturn], { concurrency: 1 })
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 3600 })
     await reaches(gate, id, 'leased')
     await gate.agent.cancelTask({ task_id: id })
-    // Its one hand is free again.
+    // The only slot is free again.
     expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0 })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('is released when the worker stops', async () => {
+  it('the task is released when the worker stops', async () => {
     const working = work(gate, [sleepThenReturn], { stopSeconds: 0 })
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 3600 })
     await reaches(gate, id, 'leased')

@@ -13,7 +13,7 @@ export const KEY = 'a-shared-key-for-tests'
 export interface TestGate {
   readonly url: string
   readonly server: OpenServer
-  /** The agent whose tasks they are. */
+  /** The agent that owns the tasks. */
   readonly agent: Client
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ export async function openTestGate(): Promise<TestGate> {
   }
 }
 
-/** The task once it has this status. */
+/** Waits until the task has this status. */
 export async function reaches({ agent }: TestGate, task_id: string, status: string) {
   const signal = AbortSignal.timeout(20_000)
   for (;;) {
@@ -53,7 +53,7 @@ export async function reaches({ agent }: TestGate, task_id: string, status: stri
   }
 }
 
-/** A worker in this process, until the test ends. */
+/** A worker in this process, stopped after the test. */
 export function work(
   { url }: TestGate,
   tasks: readonly TaskDefinition[],
@@ -68,7 +68,7 @@ export function work(
   return working
 }
 
-/** What becomes of one task: its outcome without what the gate adds. */
+/** Runs one task and returns its outcome without the fields that the gate adds. */
 export async function outcomeOf(gate: TestGate, type: string, payload: unknown, options: SubmitOptions = {}) {
   const submitted = await gate.agent.submit(type, payload, { max_attempts: 1, ...options })
   const { status, result } = await gate.agent.wait(submitted.id, { timeoutMs: 20_000 })

@@ -34,7 +34,7 @@ const schedules = (...args: string[]) => cli(['schedules', ...args, '--as', 'age
 const json = async (...args: string[]) => JSON.parse((await schedules(...args, '--json')).stdout)
 
 describe('asyncgate schedules', () => {
-  it('creates, shows, lists, pauses, resumes and deletes', async () => {
+  it('a schedule is created, shown, listed, paused, resumed and deleted', async () => {
     const created = await schedules(
       'create',
       'nightly',
@@ -66,7 +66,7 @@ describe('asyncgate schedules', () => {
     expect((await schedules('list')).stdout).toBe('There are no schedules.\n')
   })
 
-  it('at an interval, with the tasks of its runs', async () => {
+  it('a schedule with an interval shows the tasks of its runs', async () => {
     const { schedule_id } = await json(
       'create',
       'often',
@@ -93,13 +93,13 @@ describe('asyncgate schedules', () => {
     [['create', 'x', '--every', '1'], 2, /--type is missing/],
     [['create', 'x', '--every', '1', '--type', 'y', '--payload', '{'], 2, /--payload is not JSON/],
     [['pause'], 2, /SCHEDULE_ID is missing/],
-  ])('%j says what is wrong', async (args, code, reason) => {
+  ])('the arguments %j are refused with the reason', async (args, code, reason) => {
     const ended = await schedules(...args)
     expect(ended.code).toBe(code)
     expect(ended.stderr).toMatch(reason)
   })
 
-  it('says when no scheduler answers, and withdraws the request', { timeout: 30_000 }, async () => {
+  it('without a scheduler, the request times out and is withdrawn', { timeout: 30_000 }, async () => {
     const store = await openSqliteStore({ path: join(testFolder(), 'gate.db') })
     const gate = openGate({ store })
     const served = await serveGate(gate)
@@ -107,13 +107,13 @@ describe('asyncgate schedules', () => {
       await served.close()
       await gate.close()
     })
-    const lonely = { ASYNCGATE_URL: served.url }
-    const ended = await cli(['schedules', 'list'], lonely)
+    const withoutScheduler = { ASYNCGATE_URL: served.url }
+    const ended = await cli(['schedules', 'list'], withoutScheduler)
     expect(ended).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/No scheduler responded within 10 s/),
     })
-    expect((await cli(['tasks', 'list', '--status', 'queued'], lonely)).stdout).toBe(
+    expect((await cli(['tasks', 'list', '--status', 'queued'], withoutScheduler)).stdout).toBe(
       'There are no such tasks.\n',
     )
   })
@@ -131,7 +131,7 @@ describe('asyncgate scheduler', () => {
     return server.url
   }
 
-  it('with a wrong key exits immediately with an error', async () => {
+  it('a wrong key exits immediately with an error', async () => {
     const path = testFolder()
     const url = await served()
     const ended = await startCli(['scheduler', '--url', url, '--key', 'wrong', '--log-level', 'error'], path)
@@ -142,7 +142,7 @@ describe('asyncgate scheduler', () => {
     })
   })
 
-  it('with a file that is not its own ends and says so', async () => {
+  it('a file that is not a scheduler database is reported', async () => {
     const path = testFolder()
     const url = await served()
     const ended = await startCli(['scheduler', '--url', url, '--db', path], path).ended
@@ -150,7 +150,7 @@ describe('asyncgate scheduler', () => {
     expect(ended.stderr).toMatch(/cannot be opened/)
   })
 
-  it('exits with 0 on SIGTERM', async () => {
+  it('SIGTERM exits with 0', async () => {
     const path = testFolder()
     const url = await served()
     const { process: child, ended } = startCli(['scheduler', '--url', url, '--key', KEY, '--json'], path)

@@ -10,8 +10,8 @@ function problem(payload: unknown): string {
   return `${issue?.path.join('.')}: ${issue?.message}`
 }
 
-describe('the payload of schedule.create', () => {
-  it('becomes a plan with its defaults', () => {
+describe('payload of schedule.create', () => {
+  it('a valid payload gets the defaults', () => {
     expect(createPayload.parse(ASKED)).toEqual({
       name: 'nightly',
       timing: { mode: 'interval', interval_seconds: 60, timezone: 'UTC' },
@@ -56,13 +56,13 @@ describe('the payload of schedule.create', () => {
     [{ ...CRON, cron_expr: '61 * * * *' }, /^cron_expr: invalid value for minute/],
     [{ ...CRON, cron_expr: '0 0 31 2 *' }, /^cron_expr: never matches/],
     [{ ...CRON, interval_seconds: 60 }, /^cron_expr: cannot be combined with interval_seconds/],
-  ])('is refused, and the place is named: %j', (payload, reason) => {
+  ])('the payload is refused with the path: %j', (payload, reason) => {
     expect(problem(payload)).toMatch(reason)
   })
 })
 
-describe('the payload of schedule.list', () => {
-  it('may be empty', () => {
+describe('payload of schedule.list', () => {
+  it('an empty payload is valid', () => {
     expect(listPayload.parse({})).toEqual({ limit: 200 })
     expect(listPayload.safeParse({ limit: 0 }).success).toBe(false)
   })

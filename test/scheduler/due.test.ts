@@ -16,14 +16,14 @@ const schedule = (misfire_policy: MisfirePolicy, settledMinutes = 0, jitter_seco
   settled_until: CREATED + settledMinutes * MINUTE,
 })
 
-/** Which minutes fire at a time. */
+/** The minutes whose runs fire at this time. */
 function fired(policy: MisfirePolicy, settledMinutes: number, now: number): number[] {
   const { fire } = dueRuns(schedule(policy, settledMinutes), minutely, now)
   return fire.map((run) => (run - CREATED) / MINUTE)
 }
 
-describe('what is due', () => {
-  it('is nothing before its time, and one run from then on', () => {
+describe('due runs', () => {
+  it('a run is due at its time and not before', () => {
     expect(fired('catch_up_one', 4, CREATED + 5 * MINUTE - 1)).toEqual([])
     expect(fired('catch_up_one', 4, CREATED + 5 * MINUTE)).toEqual([5])
     expect(fired('catch_up_one', 4, CREATED + 6 * MINUTE - 1)).toEqual([5])
@@ -35,13 +35,13 @@ describe('what is due', () => {
     ['skip', [9], 4],
     ['catch_up_one', [8, 9], 3],
     ['catch_up_all', [5, 6, 7, 8, 9], 0],
-  ])('after an absence, with %s', (policy, minutes, skipped) => {
+  ])('missed runs are handled with %s', (policy, minutes, skipped) => {
     const now = CREATED + 9 * MINUTE + 30_000
     expect(fired(policy, 4, now)).toEqual(minutes)
     expect(dueRuns(schedule(policy, 4), minutely, now).skipped).toBe(skipped)
   })
 
-  it('after a very long absence is bounded', () => {
+  it('the number of runs to catch up is limited', () => {
     const now = CREATED + 100_000 * MINUTE
     const { fire, skipped } = dueRuns(schedule('catch_up_all'), minutely, now)
     expect(fire).toHaveLength(MAX_CATCH_UP + 1)
@@ -50,11 +50,11 @@ describe('what is due', () => {
     expect(skipped).toBeGreaterThan(0)
   })
 
-  it('is nothing when the clock was set back behind what is settled', () => {
+  it('no run is due if the clock was set back before the settled time', () => {
     for (const policy of MISFIRE_POLICIES) expect(fired(policy, 9, CREATED + 3 * MINUTE)).toEqual([])
   })
 
-  it('is, over any ticks, each run once with catch_up_all, and never one that is not yet due', () => {
+  it('catch_up_all fires each run once over any ticks, and never before it is due', () => {
     const steps = fc.array(fc.integer({ min: -5 * MINUTE, max: 20 * MINUTE }), { maxLength: 40 })
     fc.assert(
       fc.property(steps, fc.constantFrom(0, 30, 3600), (pauses, jitter) => {
@@ -85,18 +85,18 @@ describe('what is due', () => {
 describe('jitter', () => {
   const jittered = (schedule_id: string, jitter_seconds: number) => ({ schedule_id, jitter_seconds })
 
-  it('is deterministic, and differs for each run and schedule', () => {
-    const draws = (id: string) =>
+  it('jitter is deterministic, and differs for each run and schedule', () => {
+    const delays = (id: string) =>
       Array.from({ length: 50 }, (_, n) => {
         const run = CREATED + (n + 1) * MINUTE
         return dueAt(jittered(id, 60), minutely, run) - run
       })
-    expect(draws('s1')).toEqual(draws('s1'))
-    expect(draws('s1')).not.toEqual(draws('s2'))
-    expect(new Set(draws('s1')).size).toBeGreaterThan(40)
+    expect(delays('s1')).toEqual(delays('s1'))
+    expect(delays('s1')).not.toEqual(delays('s2'))
+    expect(new Set(delays('s1')).size).toBeGreaterThan(40)
   })
 
-  it('delays by less than was asked for, and runs keep their order', () => {
+  it('jitter delays by less than its limit, and runs keep their order', () => {
     fc.assert(
       fc.property(fc.uuid(), fc.integer({ min: 1, max: 86_400 }), fc.nat(1000), (id, seconds, n) => {
         const run = CREATED + (n + 1) * MINUTE
@@ -108,30 +108,30 @@ describe('jitter', () => {
     )
   })
 
-  it('spreads over the whole time', () => {
-    const draws = Array.from({ length: 1000 }, (_, n) => {
+  it('jitter is distributed over the whole range', () => {
+    const delays = Array.from({ length: 1000 }, (_, n) => {
       const run = CREATED + (n + 1) * MINUTE
       return (dueAt(jittered('s1', 60), minutely, run) - run) / MINUTE
     })
-    const mean = draws.reduce((sum, draw) => sum + draw, 0) / draws.length
+    const mean = delays.reduce((sum, delay) => sum + delay, 0) / delays.length
     expect(mean).toBeGreaterThan(0.4)
     expect(mean).toBeLessThan(0.6)
-    expect(Math.max(...draws)).toBeGreaterThan(0.9)
-    expect(Math.min(...draws)).toBeLessThan(0.1)
+    expect(Math.max(...delays)).toBeGreaterThan(0.9)
+    expect(Math.min(...delays)).toBeLessThan(0.1)
   })
 
-  it('of none is none', () => {
+  it('zero jitter does not delay', () => {
     expect(dueAt(jittered('s1', 0), minutely, CREATED + MINUTE)).toBe(CREATED + MINUTE)
   })
 })
 
-describe('a schedule is stale', () => {
-  it('when a run is overdue by more than two intervals', () => {
+describe('stale schedules', () => {
+  it('a schedule is stale when a run is overdue by more than two intervals', () => {
     const run = CREATED + MINUTE
     expect(staleAfter(minutely, run)).toBe(run + 2 * MINUTE)
   })
 
-  it('also with uneven intervals, by the one that follows the run', () => {
+  it('with uneven intervals, the interval after the run counts', () => {
     const workdays = timetableOf({ mode: 'cron', cron_expr: '0 9 * * 1-5', timezone: 'UTC' }, CREATED)
     const friday = Date.UTC(2026, 0, 2, 9)
     expect(staleAfter(workdays, friday)).toBe(friday + 6 * 24 * 60 * MINUTE)

@@ -16,13 +16,13 @@ import {
   unreachable,
 } from './support.ts'
 
-/** A scheduler that can be killed between any two of its steps, restarted, and set back to a copy of its file. */
+/** A scheduler that can be killed between any two steps, restarted, and restored from a copy of its file. */
 class Process {
   ticker: Ticker
   readonly #store: ScheduleStore
   readonly #gate: FakeGate
   readonly #now: () => number
-  /** How many writes it still manages before it dies. */
+  /** The number of writes before it dies. */
   writes = Number.POSITIVE_INFINITY
 
   constructor(store: ScheduleStore, gate: FakeGate, now: () => number) {
@@ -45,7 +45,7 @@ class Process {
     return this.ticker
   }
 
-  /** As much as a backup has of it. */
+  /** The state that a backup contains. */
   save(): Schedule {
     return this.#store.get('s1') ?? expect.unreachable()
   }
@@ -86,7 +86,7 @@ const timings = fc.constantFrom<Timing>(
   { mode: 'cron', cron_expr: '30 2 * * *', timezone: 'Europe/Berlin' },
 )
 
-/** Plays the story and returns what came of it. */
+/** Plays the steps and returns the outcome. */
 async function play(asked: Schedule, steps: readonly Step[], files: 1 | 2) {
   const gate = new FakeGate()
   let now = asked.created_at
@@ -112,7 +112,7 @@ async function play(asked: Schedule, steps: readonly Step[], files: 1 | 2) {
         await tick(processes[step.who])
         break
       case 'kill':
-        // Everything it writes from now on is lost, as if it had died before; then it is restarted.
+        // All later writes are lost, as if the process had died here; then it is restarted.
         processes[step.who].writes = 1
         await tick(processes[step.who])
         processes[step.who].restart()
@@ -136,7 +136,7 @@ async function play(asked: Schedule, steps: readonly Step[], files: 1 | 2) {
         gate.trouble.push(unreachable())
     }
   }
-  // In the end all is well: they are started once more and find nothing in their way.
+  // At the end, both schedulers are restarted without faults.
   gate.trouble.splice(0)
   now = Math.max(now, latest)
   for (const process of processes) {
@@ -152,7 +152,7 @@ describe.each([
   ['on one file', 1],
   ['on two files from the same backup', 2],
 ] as const)('two schedulers %s', (_, files) => {
-  it('fire every run exactly once, whatever kills them and however the clock jumps', async () => {
+  it('every run fires exactly once, whatever kills the schedulers and however the clock jumps', async () => {
     await fc.assert(
       fc.asyncProperty(
         timings,
@@ -162,7 +162,7 @@ describe.each([
           const asked = schedule({
             timing,
             jitter_seconds,
-            // Two hours before the clocks go forward.
+            // Two hours before daylight saving time begins.
             created_at: Date.UTC(2026, 2, 28, 23),
             misfire_policy: 'catch_up_all',
             task_template: { type: 'x', payload_template: { now: '{{now}}' } },
@@ -180,7 +180,7 @@ describe.each([
   })
 })
 
-it('a run whose payload says another now is known all the same', async () => {
+it('a run whose payload contains the current time is still recognized as a duplicate', async () => {
   const { gate } = await play(
     schedule({ task_template: { type: 'x', payload_template: '{{now_ms}}' } }),
     [

@@ -25,7 +25,7 @@ async function serve(folder: string) {
   return { store, url }
 }
 
-/** `asyncgate scheduler`, at work. */
+/** A running `asyncgate scheduler`. */
 async function startScheduler(url: string, db: string, folder: string): Promise<Child> {
   const child = startCli(['scheduler', '--url', url, '--key', KEY, '--db', db, '--log-level', 'warn'], folder)
   onTestFinished(() => void child.process.kill('SIGKILL'))
@@ -41,7 +41,7 @@ async function kill({ process: child, ended }: Child): Promise<void> {
   await ended
 }
 
-/** The runs that there are tasks for, oldest first. */
+/** The runs that have tasks, oldest first. */
 async function runsOf(by: Client, schedule_id: string) {
   const runs: { readonly run: number; readonly made: number }[] = []
   for await (const task of by.tasks({ labels: { schedule_id }, limit: 200 })) {
@@ -55,7 +55,7 @@ it.each([
   ['on one file', 'one.db', 'one.db'],
   ['on two files from one backup', 'one.db', 'two.db'],
 ])(
-  'two schedulers %s that are killed again and again fire every run exactly once',
+  'two schedulers %s that are killed repeatedly fire every run exactly once',
   { timeout: 60_000 + KILLS * 10_000 },
   async (_, first, second) => {
     const folder = testFolder()

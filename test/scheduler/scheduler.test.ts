@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const ADMIN_KEY = 'the-key-of-ann-for-tests'
 
-/** How a server may be protected. The scheduler and agents have the shared key, where there is one. */
+/** Authentication modes of the server. The scheduler and agents have the shared key, if there is one. */
 const MODES = {
   'without keys': { api_key: null, allow_insecure_dev: true },
   'with a shared key': { api_key: KEY, allow_insecure_dev: false },
@@ -42,11 +42,11 @@ const modes = Object.keys(MODES) as Mode[]
 interface StartOptions {
   readonly mode?: Mode
   readonly settings?: Partial<Settings>
-  /** Of the scheduler; the shared one unless said otherwise. */
+  /** The key of the scheduler; the shared key by default. */
   readonly key?: string
 }
 
-/** A server on a clock of our own, and schedulers that go by the same clock. */
+/** A server on a test clock, and schedulers on the same clock. */
 async function start({ mode = 'without keys', settings = {}, ...options }: StartOptions = {}) {
   const auth: AuthSettings = MODES[mode]
   const shared = auth.api_key === null ? {} : { key: auth.api_key }
@@ -90,7 +90,7 @@ type Created = { schedule_id: string; next_run_at: string }
 
 const plan = (by: Client, changes: object = {}) => by.run<Created>('schedule.create', { ...PLAN, ...changes })
 
-/** The error of a task that failed at its first try. */
+/** The error of a task that failed at its first attempt. */
 async function failureOf(call: Promise<unknown>) {
   const thrown = await call.then(
     () => undefined,
@@ -101,14 +101,14 @@ async function failureOf(call: Promise<unknown>) {
   return thrown.task.result?.error
 }
 
-/** The tasks that the runs of a schedule created, oldest first. */
+/** The tasks of the runs of a schedule, oldest first. */
 async function runsOf(by: Client, schedule_id: string) {
   const tasks = []
   for await (const task of by.tasks({ labels: { schedule_id } })) tasks.push(task)
   return tasks.reverse()
 }
 
-/** Waits until a schedule has that many runs. */
+/** Waits until a schedule has n runs. */
 async function expectRuns(by: Client, schedule_id: string, count: number) {
   return vi.waitFor(
     async () => {
@@ -120,11 +120,11 @@ async function expectRuns(by: Client, schedule_id: string, count: number) {
   )
 }
 
-describe('a scheduler', () => {
-  /** The mode that takes the least for granted. */
+describe('the scheduler', () => {
+  /** The strictest mode. */
   const mode = 'with a shared key and keys of admins'
 
-  it.each(modes)('keeps a schedule from its creation to its deletion, %s', async (mode) => {
+  it.each(modes)('a schedule lives from its creation to its deletion, %s', async (mode) => {
     const { clock, store, gate, schedule, alice } = await start({ mode })
     await schedule()
     const { schedule_id, next_run_at } = await plan(alice)
@@ -187,12 +187,12 @@ describe('a scheduler', () => {
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it('lists only the schedules of the caller, and hides them from others', async () => {
+  it('callers see only their own schedules', async () => {
     const { clock, schedule, as, alice } = await start({ mode })
     await schedule()
     const bob = as('bob')
     const first = await plan(alice)
-    // Ids are in the order of time.
+    // Ids are ordered by time.
     clock.advance(1)
     const second = await plan(alice, {
       name: 'daily',
@@ -220,7 +220,7 @@ describe('a scheduler', () => {
     expect((await list(alice)).schedules).toHaveLength(2)
   })
 
-  it('refuses what makes no sense, with the place, once and for all', async () => {
+  it('an invalid request is refused permanently with the path', async () => {
     const { schedule, alice } = await start({ mode })
     await schedule()
     const bad = { mode: 'cron', cron_expr: '61 * * * *', interval_seconds: undefined }
@@ -237,7 +237,7 @@ describe('a scheduler', () => {
     })
   })
 
-  it('keeps only so many schedules for one owner', { timeout: 30_000 }, async () => {
+  it('the number of schedules per owner is limited', { timeout: 30_000 }, async () => {
     const { folder, schedule, as, alice } = await start({ mode })
     const store = await openScheduleStore(join(folder, 'scheduler.db'))
     for (let n = 0; n < MAX_SCHEDULES; n++)
@@ -251,7 +251,7 @@ describe('a scheduler', () => {
     expect(await plan(as('bob'))).toMatchObject({ schedule_id: expect.any(String) })
   })
 
-  it('takes tasks that require the capability, as the specification has them', async () => {
+  it('tasks that require the scheduler capability are accepted', async () => {
     const { schedule, alice } = await start({ mode })
     await schedule()
     const requirements = { capabilities: ['scheduler'] }
@@ -261,7 +261,7 @@ describe('a scheduler', () => {
     })
   })
 
-  it('creates tasks for whom the schedule was asked for', async () => {
+  it('the tasks of a schedule belong to its creator and its principal_ai', async () => {
     const { clock, gate, schedule, as } = await start({ mode })
     await schedule()
     const planner = as('planner')
@@ -278,7 +278,7 @@ describe('a scheduler', () => {
     expect(open_obligations.map((receipt) => receipt.receipt_type)).toEqual(['task.assigned'])
   })
 
-  it('that lost its file can still end what is owed', async () => {
+  it('a scheduler that lost its file can still close the obligation', async () => {
     const { gate, schedule, alice } = await start({ mode })
     const stop = await schedule('lost.db')
     const { schedule_id } = await plan(alice)
@@ -290,11 +290,11 @@ describe('a scheduler', () => {
   })
 
   it.each(['scheduler.db', 'another.db'])(
-    'that dies before it can say so has still made only one schedule, redone with %s',
+    'a scheduler that dies before its report creates only one schedule, repeated with %s',
     { timeout: 30_000 },
     async (file) => {
       const { clock, gate, schedule, alice } = await start({ mode })
-      // Nothing that ends the lease gets through any more.
+      // Requests that end the lease do not get through.
       const stop = await schedule('scheduler.db', (input, init) =>
         /complete|release/.test(String(input))
           ? Promise.reject(new TypeError('cut off'))
@@ -317,7 +317,7 @@ describe('a scheduler', () => {
     },
   )
 
-  it('goes on after a restart, and makes up for what it missed', async () => {
+  it('a restarted scheduler catches up missed runs', async () => {
     const { clock, schedule, alice } = await start({ mode })
     const stop = await schedule()
     const { schedule_id } = await plan(alice, { misfire_policy: 'catch_up_all' })
@@ -335,7 +335,7 @@ describe('a scheduler', () => {
     })
   })
 
-  it('tells the owner when the gate has not taken a run for two intervals', async () => {
+  it('the owner gets an anomaly when the gate has refused a run for two intervals', async () => {
     const { clock, gate, schedule, alice } = await start({ mode, settings: { max_active_tasks: 1 } })
     await schedule()
     const { schedule_id, next_run_at } = await plan(alice)
@@ -365,7 +365,7 @@ describe('a scheduler', () => {
   })
 })
 
-describe('a scheduler where people have keys of their own', () => {
+describe('schedules of people with personal keys', () => {
   const mode = 'with a shared key and keys of admins'
   const HUMAN = { principal_kind: 'human', principal_id: 'ann' }
   const headers = { authorization: `Bearer ${KEY}` }
@@ -373,7 +373,7 @@ describe('a scheduler where people have keys of their own', () => {
   it.each([
     ['the shared key', KEY],
     ['the key of a person', ADMIN_KEY],
-  ])('runs the schedules of people and of agents with %s', async (_, key) => {
+  ])('schedules of people and agents run with %s', async (_, key) => {
     const { clock, schedule, alice, ann } = await start({ mode, key })
     await schedule()
     const hers = await plan(ann)
@@ -390,7 +390,7 @@ describe('a scheduler where people have keys of their own', () => {
     await ann.run('schedule.delete', { schedule_id: hers.schedule_id })
   })
 
-  it('does not create tasks in the name of a person for others', async () => {
+  it('a scheduler cannot create other tasks in the name of a person', async () => {
     const { clock, schedule, served, alice, ann } = await start({ mode })
     await schedule()
     const { schedule_id, next_run_at } = await plan(ann)
@@ -403,7 +403,7 @@ describe('a scheduler where people have keys of their own', () => {
     }
     expect(await run(schedule_id, next_run_at)).toMatchObject({ is_duplicate: true })
     expect(await run(schedule_id, next_run_at, { worker_id: 'w1' })).toMatchObject({ code: 'FORBIDDEN' })
-    // Neither another time nor another task than the plan has.
+    // Neither another time nor another task than those of the schedule.
     const odd = isoTime(Date.parse(next_run_at) + 1)
     expect(await run(schedule_id, odd)).toMatchObject({ code: 'VALIDATION_ERROR' })
     const future = isoTime(Date.parse(next_run_at) + 24 * 3600_000)
@@ -411,7 +411,7 @@ describe('a scheduler where people have keys of their own', () => {
     expect(await run(schedule_id, next_run_at, { type: 'payment' })).toMatchObject({
       code: 'VALIDATION_ERROR',
     })
-    // A task that no scheduler has recorded is no schedule.
+    // A task that no scheduler has recorded is not a schedule.
     expect(await run(task_id, next_run_at)).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
     const direct = await served.post('/v1/tasks', { ...HUMAN, type: 'payment' }, headers)
     expect(direct.body).toMatchObject({ code: 'FORBIDDEN' })
@@ -421,11 +421,11 @@ describe('a scheduler where people have keys of their own', () => {
   })
 })
 
-describe('two schedulers', () => {
+describe('two schedulers on one gate', () => {
   it.each([
     ['on one file', 'one.db', 'one.db'],
     ['on two files from one backup', 'one.db', 'two.db'],
-  ])('%s fire each run once', async (_, first, second) => {
+  ])('schedulers %s fire each run once', async (_, first, second) => {
     const { clock, folder, schedule, alice, store } = await start()
     const stop = await schedule(first)
     const { schedule_id } = await plan(alice, {

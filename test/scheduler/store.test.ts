@@ -28,8 +28,8 @@ const settled = (minutes: number) => ({
   last_status: 'created',
 })
 
-describe('the file of a scheduler', () => {
-  it('returns stored schedules, also after it was reopened', async () => {
+describe('schedule store', () => {
+  it('stored schedules are returned, also after a reopen', async () => {
     const interval = schedule()
     const cron = schedule({
       schedule_id: 's2',
@@ -48,14 +48,14 @@ describe('the file of a scheduler', () => {
     expect(store.get('s3')).toBeUndefined()
   })
 
-  it('keeps the first of two with one id', () => {
+  it('a second schedule with the same id is ignored', () => {
     store.add(schedule())
     store.settle('s1', settled(3))
     store.add(schedule({ name: 'another' }))
     expect(store.get('s1')).toMatchObject({ name: 'minutely', last_run_at: START + 3 * MINUTE })
   })
 
-  it('lists those of one owner, in pages', () => {
+  it('the schedules of one owner are listed in pages', () => {
     for (const n of [3, 1, 2]) store.add(schedule({ schedule_id: `s${n}` }))
     store.add(schedule({ schedule_id: 's4', owner: 'agent:bob' }))
     expect(store.list('agent:alice', '', 2).map((one) => one.schedule_id)).toEqual(['s1', 's2'])
@@ -64,7 +64,7 @@ describe('the file of a scheduler', () => {
     expect(store.count('agent:nobody')).toBe(0)
   })
 
-  it('knows what is due and what comes next, among the enabled', () => {
+  it('due and nextDueAt consider enabled schedules only', () => {
     store.add(schedule())
     store.add(schedule({ schedule_id: 's2', created_at: START - 30_000 }))
     store.add(schedule({ schedule_id: 's3', status: 'paused' }))
@@ -76,14 +76,14 @@ describe('the file of a scheduler', () => {
     expect(store.nextDueAt(START + MINUTE)).toBeNull()
   })
 
-  it('only ever moves on', () => {
+  it('settle never moves back', () => {
     store.add(schedule())
     store.settle('s1', settled(5))
     store.settle('s1', { ...settled(4), last_status: 'duplicate' })
     expect(store.get('s1')).toMatchObject({ ...settled(5) })
   })
 
-  it('notes failures and staleness', () => {
+  it('failures and staleness are recorded', () => {
     store.add(schedule())
     store.note('s1', 'QUOTA_EXCEEDED')
     store.noteStale('s1', START + MINUTE)
@@ -94,7 +94,7 @@ describe('the file of a scheduler', () => {
     })
   })
 
-  it('resumes what was paused, and nothing else', () => {
+  it('only a paused schedule is resumed', () => {
     store.add(schedule())
     const { settled_until, next_run_at, due_at } = settled(7)
     store.resume('s1', { settled_until, next_run_at, due_at })
@@ -105,14 +105,14 @@ describe('the file of a scheduler', () => {
     expect(store.get('s1')).toMatchObject({ status: 'enabled', settled_until, next_run_at })
   })
 
-  it('forgets what is removed', () => {
+  it('a removed schedule is gone', () => {
     store.add(schedule())
     store.remove('s1')
     store.remove('s1')
     expect(store.get('s1')).toBeUndefined()
   })
 
-  it('can be shared by two processes', async () => {
+  it('two processes can share the file', async () => {
     const [second, third] = await Promise.all([openScheduleStore(path), openScheduleStore(path)])
     store.add(schedule())
     second.settle('s1', settled(1))
@@ -122,7 +122,7 @@ describe('the file of a scheduler', () => {
     third.close()
   })
 
-  it('of a newer version is refused', async () => {
+  it('a file of a newer version is refused', async () => {
     const other = join(folder, 'newer.db')
     const database = await openDatabase(other)
     database.exec('PRAGMA user_version = 99')

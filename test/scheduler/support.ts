@@ -43,18 +43,18 @@ export interface Fired {
   readonly at: number
 }
 
-/** A gate that keeps only what matters here: one task for each key of an owner. */
+/** A minimal gate: one task for each idempotency key of an owner. */
 export class FakeGate implements ScheduleGate {
   readonly tasks = new Map<string, Fired>()
   readonly stale: number[] = []
-  /** What the next fires run into: nothing, an answer that gets lost after the task was taken, or a refusal. */
+  /** The faults of the next calls: a response that is lost after the task was created, or a refusal. */
   readonly trouble: ('lost' | GateError)[] = []
   refusing: GateError | undefined
-  /** The time of the clock that the tests turn. */
+  /** The test clock. */
   now: () => number = () => START
-  /** Fires, and reports that there was no response. */
+  /** The number of calls, including those without a response. */
   calls = 0
-  /** Passed by every fire, so that a test can look at what is under way. */
+  /** Called by every fire, so that a test can observe calls in progress. */
   passing: () => Promise<void> = async () => {}
 
   async fire(asked: Schedule, runAt: number): Promise<'created' | 'duplicate'> {
@@ -86,7 +86,7 @@ export class FakeGate implements ScheduleGate {
     throw new Error('not used by these tests')
   }
 
-  /** The runs that were fired, oldest first. */
+  /** The fired runs, oldest first. */
   get runs(): number[] {
     return [...this.tasks.values()]
       .map(({ input }) => Date.parse(input.idempotency_key.slice(`schedule:${input.parent_task_id}:`.length)))

@@ -29,8 +29,8 @@ const tickAt = async (minutes: number) => {
 const minutes = () => gate.runs.map((run) => (run - START) / MINUTE)
 const stored = (): Schedule => store.get('s1') ?? expect.unreachable()
 
-describe('a tick', () => {
-  it('creates the task of a run, for the owner of the schedule', async () => {
+describe('ticks', () => {
+  it('a tick creates the task of a run for the owner of the schedule', async () => {
     store.add(
       schedule({
         owner: 'service:planner',
@@ -66,14 +66,14 @@ describe('a tick', () => {
     })
   })
 
-  it('fires nothing before its time, and nothing twice', async () => {
+  it('no run fires early or twice', async () => {
     store.add(schedule())
     for (const time of [0.5, 0.999, 1, 1.2, 1.999, 2, 2, 3]) await tickAt(time)
     expect(minutes()).toEqual([1, 2, 3])
     expect(gate.calls).toBe(3)
   })
 
-  it('after an absence does what the policy says', async () => {
+  it('missed runs are handled by the misfire policy', async () => {
     store.add(schedule({ misfire_policy: 'catch_up_one' }))
     await tickAt(1)
     await tickAt(9.5)
@@ -82,7 +82,7 @@ describe('a tick', () => {
     expect(minutes()).toEqual([1, 8, 9, 10])
   })
 
-  it('when the clock was set back waits until it is where it was', async () => {
+  it('after the clock was set back, no run fires until it has caught up', async () => {
     store.add(schedule())
     await tickAt(5)
     for (const time of [2, 3, 4, 5]) await tickAt(time)
@@ -92,13 +92,13 @@ describe('a tick', () => {
     expect(minutes()).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('leaves out what is paused', async () => {
+  it('a paused schedule does not fire', async () => {
     store.add(schedule({ status: 'paused' }))
     await tickAt(5)
     expect(minutes()).toEqual([])
   })
 
-  it('fires again what it could not record, and the gate knows it', async () => {
+  it('a run that could not be recorded fires again as a duplicate', async () => {
     store.add(schedule())
     const { settle } = store
     store.settle = () => {
@@ -113,7 +113,7 @@ describe('a tick', () => {
     expect(stored()).toMatchObject({ last_run_at: START + MINUTE, last_status: 'duplicate' })
   })
 
-  it('survives a database that fails in everything', async () => {
+  it('a tick survives a failing database', async () => {
     store.add(schedule())
     for (const method of ['settle', 'note'] as const) {
       store[method] = () => {
@@ -124,7 +124,7 @@ describe('a tick', () => {
     expect(gate.calls).toBe(1)
   })
 
-  it('stops making up for runs when the schedule is paused or deleted meanwhile', async () => {
+  it('catching up stops when the schedule is paused meanwhile', async () => {
     store.add(schedule())
     gate.passing = async () => {
       if (gate.calls === 3) store.pause('s1')
@@ -133,7 +133,7 @@ describe('a tick', () => {
     expect(minutes()).toEqual([1, 2, 3])
   })
 
-  it('fires many schedules side by side, but not too many', async () => {
+  it('schedules fire concurrently up to a limit', async () => {
     for (let n = 0; n < 50; n++) store.add(schedule({ schedule_id: `s${n}` }))
     let under = 0
     let most = 0
@@ -147,7 +147,7 @@ describe('a tick', () => {
     expect(most).toBe(16)
   })
 
-  it('is not held up by a schedule that hangs', async () => {
+  it('a schedule that hangs does not delay others', async () => {
     store.add(schedule())
     const barrier = new Barrier()
     barrier.shut()
@@ -165,8 +165,8 @@ describe('a tick', () => {
   })
 })
 
-describe('a run that is not taken', () => {
-  it('stays due, is tried again after a pause, and is made up for in order', async () => {
+describe('refused runs', () => {
+  it('a refused run stays due, is retried after a pause, and runs are caught up in order', async () => {
     store.add(schedule())
     gate.refusing = refused('FORBIDDEN')
     await tickAt(1)
@@ -181,7 +181,7 @@ describe('a run that is not taken', () => {
     expect(stored().last_status).toBe('created')
   })
 
-  it('is reported to the owner once it is two intervals late, and only once', async () => {
+  it('a run that is two intervals late is reported to the owner once', async () => {
     store.add(schedule())
     gate.refusing = refused('QUOTA_EXCEEDED')
     await tickAt(1)
@@ -197,7 +197,7 @@ describe('a run that is not taken', () => {
     expect(gate.stale).toEqual([START + MINUTE, START + 12 * MINUTE])
   })
 
-  it('is reported when the gate can be reached again', async () => {
+  it('a late run is reported when the gate is reachable again', async () => {
     store.add(schedule({ misfire_policy: 'skip' }))
     gate.refusing = unreachable()
     for (const time of [1, 3.5, 5]) await tickAt(time)
@@ -208,7 +208,7 @@ describe('a run that is not taken', () => {
     expect(minutes()).toEqual([7])
   })
 
-  it('does not hang on an anomaly that is refused', async () => {
+  it('a refused anomaly report does not block the schedule', async () => {
     store.add(schedule())
     gate.reportStale = async () => {
       throw refused('FORBIDDEN')
@@ -217,7 +217,7 @@ describe('a run that is not taken', () => {
     expect(minutes()).toEqual([1, 2, 3, 4, 5])
   })
 
-  it('whose answer got lost is not fired twice', async () => {
+  it('a run whose response was lost does not fire twice', async () => {
     store.add(schedule())
     gate.trouble.push('lost')
     await tickAt(1)
@@ -228,7 +228,7 @@ describe('a run that is not taken', () => {
   })
 })
 
-describe('by itself', () => {
+describe('ticker with timers', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: START })
     gate.now = Date.now
@@ -236,7 +236,7 @@ describe('by itself', () => {
   })
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
-  it('a ticker fires on time, never early', async () => {
+  it('the ticker fires on time, never early', async () => {
     store.add(schedule({ timing: { mode: 'interval', interval_seconds: 3, timezone: 'UTC' } }))
     ticker.start()
     await pass(2_999)
@@ -251,7 +251,7 @@ describe('by itself', () => {
     await ticker.stop()
   })
 
-  it('notices within a second that the clock was set forward', async () => {
+  it('the ticker notices within a second that the clock was set forward', async () => {
     store.add(schedule({ misfire_policy: 'skip' }))
     ticker.start()
     await pass(500)
@@ -261,7 +261,7 @@ describe('by itself', () => {
     await ticker.stop()
   })
 
-  it('notices that the clock was set back, and fires nothing again', async () => {
+  it('the ticker notices that the clock was set back, and fires no run again', async () => {
     store.add(schedule())
     ticker.start()
     await pass(2 * MINUTE)
@@ -273,7 +273,7 @@ describe('by itself', () => {
     await ticker.stop()
   })
 
-  it('tries what failed again, ever less often, and goes on when it works', async () => {
+  it('failed runs are retried with growing delays, and caught up when the gate works', async () => {
     store.add(schedule())
     gate.refusing = unreachable()
     ticker.start()
@@ -286,19 +286,19 @@ describe('by itself', () => {
     await ticker.stop()
   })
 
-  it('rests when what failed is gone', async () => {
+  it('the ticker does not poll for a failed schedule that was removed', async () => {
     store.add(schedule())
     gate.refusing = unreachable()
     ticker.start()
     await pass(MINUTE + 1)
     store.remove('s1')
-    const looks = vi.spyOn(store, 'due')
+    const polls = vi.spyOn(store, 'due')
     await pass(MINUTE)
-    expect(looks.mock.calls.length).toBeLessThan(70)
+    expect(polls.mock.calls.length).toBeLessThan(70)
     await ticker.stop()
   })
 
-  it('checks immediately when a schedule was added', async () => {
+  it('the ticker checks immediately when a schedule was added', async () => {
     ticker.start()
     await pass(200)
     vi.setSystemTime(START + MINUTE)
@@ -313,7 +313,7 @@ describe('by itself', () => {
     expect(minutes()).toEqual([1])
   })
 
-  it('when it is stopped lets what is under way arrive, and fires nothing more', async () => {
+  it('stop waits for running fires and fires nothing more', async () => {
     store.add(schedule())
     const barrier = new Barrier()
     barrier.shut()

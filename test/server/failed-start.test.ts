@@ -20,7 +20,7 @@ interface Setup {
   readonly upstreams: readonly UpstreamRecord[]
 }
 
-/** Settings that switch on every part of a server, with one upstream program that writes its pid to a file. */
+/** Settings that enable every part of a server, with one upstream program that writes its process id to a file. */
 async function setup(): Promise<Setup> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-start-'))
   const smtp = await startSmtp()
@@ -63,12 +63,12 @@ async function setup(): Promise<Setup> {
 
 interface Faults {
   readonly store: Store
-  /** How many calls of the store there were. */
+  /** The number of store calls so far. */
   readonly calls: () => number
   readonly isClosed: () => boolean
 }
 
-/** A store whose call number `failing`, of whichever method, rejects. */
+/** A store whose call number `failing`, of any method, rejects. */
 async function failingStore(path: string, failing: number): Promise<Faults> {
   const store = await openSqliteStore({ path })
   let calls = 0
@@ -107,16 +107,18 @@ function handles(): Record<string, number> {
   return counts
 }
 
-/** `servers` listen that are not part of the server: the SMTP server of the test, and more. */
+/**
+ * `servers` is the number of listening sockets that are not part of the server, such as the SMTP server of the test.
+ */
 async function expectNothingLeft({ folder }: Setup, servers = 1): Promise<void> {
   const pidFile = join(folder, 'pid')
   if (existsSync(pidFile)) {
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false)
     rmSync(pidFile)
   }
-  // A socket that was destroyed stays in the list for a moment.
+  // A destroyed socket stays in the list for a moment.
   await expect.poll(handles).toEqual({ TCPServerWrap: servers })
-  // The lock of the file is free again.
+  // The lock of the file is released.
   const again = await openSqliteStore({ path: join(folder, 'gate.db') })
   await again.close()
 }
@@ -129,7 +131,7 @@ const OPENERS = {
 }
 
 describe.each(Object.entries(OPENERS))('%s', (_, open) => {
-  it('closes everything that it opened, whichever access to the store fails', async () => {
+  it('a failed start closes everything, whichever store call fails', async () => {
     const given = await setup()
     let failures = 0
     for (let failing = 1; ; failing++) {
@@ -160,7 +162,7 @@ describe.each(Object.entries(OPENERS))('%s', (_, open) => {
       '/nowhere/dkim.pem',
     ],
     ['APPROVAL_WEBHOOK_SECRET', { ASYNCGATE_APPROVAL_WEBHOOK_SECRET: '' }, 'APPROVAL_WEBHOOK_SECRET'],
-  ])('closes everything that it opened when %s is wrong', async (_setting, env, cause) => {
+  ])('a failed start closes everything when %s is wrong', async (_setting, env, cause) => {
     const given = await setup()
     const { store, isClosed } = await failingStore(join(given.folder, 'gate.db'), Number.POSITIVE_INFINITY)
     const opening = open({ ...given.env, ...env }, { store, upstreams: given.upstreams })
@@ -169,7 +171,7 @@ describe.each(Object.entries(OPENERS))('%s', (_, open) => {
     await expectNothingLeft(given)
   })
 
-  it('closes everything that it opened when the rules cannot be derived', async () => {
+  it('a failed start closes everything when the rules cannot be derived', async () => {
     const given = await setup()
     const rules = () => {
       expect(handles()).toHaveProperty('ProcessWrap')
@@ -180,7 +182,7 @@ describe.each(Object.entries(OPENERS))('%s', (_, open) => {
   })
 })
 
-it('openServer closes everything that it opened when its port is in use', async () => {
+it('openServer closes everything when its port is in use', async () => {
   const given = await setup()
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
@@ -193,7 +195,7 @@ it('openServer closes everything that it opened when its port is in use', async 
   await expectNothingLeft(given, 2)
 })
 
-it('openServer closes everything that it opened when it is closed', async () => {
+it('close closes everything that openServer opened', async () => {
   const given = await setup()
   const server = await OPENERS.openServer(given.env, { upstreams: given.upstreams })
   expect((await fetch(`${server.url}/health/live`)).ok).toBe(true)

@@ -13,17 +13,17 @@ const OPTIONAL = ['@aws-sdk', 'imapflow', 'nodemailer', 'postal-mime']
 describe('loadOptional', () => {
   const notFound = () => Promise.reject(Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' }))
 
-  it('names the feature and the command that installs the package', async () => {
+  it('the error names the feature and the command that installs the package', async () => {
     const loading = loadOptional('asyncgate-absent', 'Sending email', notFound)
     await expect(loading).rejects.toThrow(new MissingPackage('asyncgate-absent', 'Sending email').message)
     await expect(loading).rejects.toThrow('npm install asyncgate-absent')
   })
 
-  it('passes on the error of an installed package that lacks a dependency', async () => {
+  it('the error of an installed package that lacks a dependency is passed on', async () => {
     await expect(loadOptional('nodemailer', 'Sending email', notFound)).rejects.toThrow('none')
   })
 
-  it('isInstalled tells installed packages from absent ones', () => {
+  it('isInstalled distinguishes installed packages from absent ones', () => {
     expect([isInstalled('nodemailer'), isInstalled('asyncgate-absent')]).toEqual([true, false])
   })
 })

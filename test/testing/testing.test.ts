@@ -22,7 +22,7 @@ const double = task('double', {
   run: ({ n }) => ({ n: n * 2 }),
 })
 
-/** Fails so many times, then gives the number of tries. */
+/** Fails n times, then returns the number of attempts. */
 function flaky(failures: number) {
   const seen: number[] = []
   const definition = task('flaky', {
@@ -36,14 +36,14 @@ function flaky(failures: number) {
 }
 
 describe('run', () => {
-  it('gives what the task gives, in the type that it says', async () => {
+  it('run returns the typed result of the task', async () => {
     const t = await start()
     const { n } = await t.run(double, { n: 21 })
     expect(n).toBe(42)
     expect(await t.run(double, { n: 1 })).toEqual({ n: 2 })
   })
 
-  it('throws what the task ends in', async () => {
+  it('run throws if the task fails', async () => {
     const t = await start()
     const refuse = task('refuse', {
       run() {
@@ -57,7 +57,7 @@ describe('run', () => {
     await expect(t.run(double, { n: 'many' })).rejects.toThrow(TaskFailed)
   })
 
-  it('skips the pauses between tries', async () => {
+  it('run skips the delays between attempts', async () => {
     const t = await start()
     const { definition, seen } = flaky(2)
     const before = t.now().getTime()
@@ -66,14 +66,14 @@ describe('run', () => {
     expect(t.now().getTime() - before).toBe(180_000)
   })
 
-  it('runs several tasks at once', async () => {
+  it('run can be called concurrently', async () => {
     const t = await start()
     const { definition } = flaky(1)
     const both = Promise.all([t.run(double, { n: 1 }), t.run(definition), t.run(double, { n: 2 })])
     await expect(both).resolves.toEqual([{ n: 2 }, 2, { n: 4 }])
   })
 
-  it('is refused where nobody can do the task', async () => {
+  it('run rejects if no worker can run the task', async () => {
     const t = await start()
     const options = { requirements: { capabilities: ['gpu'] } }
     await expect(t.run(double, { n: 1 }, options)).rejects.toThrow('no worker can run it')
@@ -83,7 +83,7 @@ describe('run', () => {
 })
 
 describe('drain and advance', () => {
-  it('show each try of a task in its time', async () => {
+  it('each attempt of a task runs at its time', async () => {
     const { definition, seen } = flaky(2)
     const t = await start({ tasks: [definition] })
     const { id } = await t.client.submit('flaky', null, { max_attempts: 3, retry_backoff_seconds: 30 })
@@ -102,7 +102,7 @@ describe('drain and advance', () => {
     expect(await t.waitFor(id, 'succeeded')).toMatchObject({ attempt: 2, result: { result: 3 } })
   })
 
-  it('honour the delay that a task asks for', async () => {
+  it('the delay of RetryAfter is respected', async () => {
     const t = await start()
     const later = task('later', {
       run(_, ctx) {
@@ -115,7 +115,7 @@ describe('drain and advance', () => {
     expect(t.now().getTime() - before).toBe(3_600_000)
   })
 
-  it('run everything that is ready, also what the tasks themselves ask for', async () => {
+  it('drain runs all ready tasks, including those that tasks create', async () => {
     const done: unknown[] = []
     let client: TestGate['client'] | undefined
     const part = task('part', { run: (payload) => void done.push(payload) })
@@ -131,7 +131,7 @@ describe('drain and advance', () => {
     expect(done.toSorted((a, b) => Number(a) - Number(b))).toEqual(Array.from({ length: 30 }, (_, n) => n))
   })
 
-  it('leave tasks that are not registered, or that need more than the worker has', async () => {
+  it('drain skips tasks that are not registered or need more capabilities', async () => {
     const t = await start({ tasks: [double] })
     const other = await t.client.submit('other')
     const gpu = await t.client.submit('double', { n: 1 }, { requirements: { capabilities: ['gpu'] } })
@@ -142,7 +142,7 @@ describe('drain and advance', () => {
     await t.waitFor(gpu.id, 'queued')
   })
 
-  it('let a delay end in its time', async () => {
+  it('a delay ends at its time', async () => {
     const t = await start({ tasks: [double] })
     const { id } = await t.client.submit('double', { n: 1 }, { delay_seconds: 600 })
     await t.advance('9m')
@@ -153,21 +153,21 @@ describe('drain and advance', () => {
     await t.waitFor(id, 'succeeded')
   })
 
-  it('let a lease lapse in its time, and then the next one', async () => {
+  it('a lease expires at its time, and the task can be leased again', async () => {
     const t = await start({ tasks: [double] })
     const { id } = await t.client.submit('double', { n: 1 })
     const { tasks } = await t.client.leaseNext({ worker_id: 'dead', lease_ttl_seconds: 60 })
     expect(tasks).toHaveLength(1)
     await t.advance('59s')
     await t.waitFor(id, 'leased')
-    // A lapsed lease comes back within 5 s, so all of this fits into the next hour.
+    // An expired lease is released within 5 s, so all of this fits into the next hour.
     await t.advance('1h')
     expect(await t.waitFor(id, 'queued')).toMatchObject({ expiry_count: 1, attempt: 0 })
     await t.drain()
     await t.waitFor(id, 'succeeded')
   })
 
-  it('let a timeout strike in its time', async () => {
+  it('a timeout ends the task at its time', async () => {
     const t = await start()
     const { id } = await t.client.submit('slow', null, { timeout_seconds: 90, max_attempts: 1 })
     await t.client.leaseNext({ worker_id: 'w1', lease_ttl_seconds: 600 })
@@ -176,7 +176,7 @@ describe('drain and advance', () => {
     expect(result?.completed_at).toBe('2026-01-01T00:01:30.000Z')
   })
 
-  it('end a drain whose task is canceled while it runs', async () => {
+  it('drain ends when its task is canceled', async () => {
     let begun = () => {}
     const hasBegun = new Promise<void>((resolve) => {
       begun = resolve
@@ -197,7 +197,7 @@ describe('drain and advance', () => {
     await t.waitFor(submitted.id, 'canceled')
   })
 
-  it('refuse what is not a duration', async () => {
+  it('an invalid duration is refused', async () => {
     const t = await start()
     await expect(t.advance(-1)).rejects.toThrow('not a duration')
     await expect(t.advance(JSON.parse('"soon"'))).rejects.toThrow('not a duration')
@@ -205,7 +205,7 @@ describe('drain and advance', () => {
 })
 
 describe('waitFor', () => {
-  it('waits for a change', async () => {
+  it('waitFor waits for a change', async () => {
     const t = await start({ tasks: [double] })
     const { id } = await t.client.submit('double', { n: 1 })
     const waited = t.waitFor(id, 'succeeded')
@@ -213,7 +213,7 @@ describe('waitFor', () => {
     expect((await waited).result?.result).toEqual({ n: 2 })
   })
 
-  it('says what became of the task instead', async () => {
+  it('waitFor reports the actual status', async () => {
     const t = await start()
     const submitted = await t.client.submit('job')
     await expect(t.waitFor(submitted.id, 'succeeded', { timeoutMs: 10 })).rejects.toThrow(
@@ -224,8 +224,8 @@ describe('waitFor', () => {
   })
 })
 
-describe('a test gate', () => {
-  it('is alone: it shares nothing with another, nor with the settings of the machine', async () => {
+describe('test gates', () => {
+  it('a test gate is isolated from other gates and from the environment', async () => {
     process.env.ASYNCGATE_DEFAULT_MAX_ATTEMPTS = '7'
     try {
       const [a, b] = [await start(), await start({ settings: { default_max_attempts: 5 } })]
@@ -239,27 +239,27 @@ describe('a test gate', () => {
     }
   })
 
-  it('refuses settings that do not exist, or are not valid', async () => {
+  it('unknown and invalid settings are refused', async () => {
     await expect(start({ settings: { default_max_attemps: 5 } })).rejects.toThrow('DEFAULT_MAX_ATTEMPTS')
     await expect(start({ settings: { default_max_attempts: 'many' } })).rejects.toThrow('many')
     await expect(start({ start: new Date('never') })).rejects.toThrow('start is not a valid date')
   })
 
-  it('has agents that do not see each other', async () => {
+  it("agents do not see each other's tasks", async () => {
     const t = await start()
     await t.as('bob').submit('job')
     expect((await t.client.listTasks()).tasks).toEqual([])
     expect((await t.as('bob').listTasks()).tasks).toHaveLength(1)
   })
 
-  it('starts at a time of its own, and stands still', async () => {
+  it('the clock starts at the given time and does not advance by itself', async () => {
     const t = await start({ start: new Date('2030-05-05T12:00:00Z') })
     const { id } = await t.client.submit('job')
     expect((await t.client.getTask({ task_id: id })).created_at).toBe('2030-05-05T12:00:00.000Z')
     expect(t.now()).toEqual(new Date('2030-05-05T12:00:00Z'))
   })
 
-  it('closes in the middle of a task', async () => {
+  it('close works while a task is running', async () => {
     let begun = () => {}
     const hasBegun = new Promise<void>((resolve) => {
       begun = resolve
@@ -278,7 +278,7 @@ describe('a test gate', () => {
     await drained
   })
 
-  it('closes by itself at the end of its block', async () => {
+  it('a test gate is disposed at the end of its block', async () => {
     let url = ''
     {
       await using t = await testGate()

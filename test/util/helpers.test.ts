@@ -5,11 +5,11 @@ import { isObject } from '../../src/util/guards.ts'
 import { sha256 } from '../../src/util/hash.ts'
 
 describe('backoff', () => {
-  it('doubles from the first pause up to the maximum', () => {
+  it('backoff doubles from the first delay up to the maximum', () => {
     expect([1, 2, 3, 4, 1000].map((nth) => backoff(nth, 1000, 5000))).toEqual([1000, 2000, 4000, 5000, 5000])
   })
 
-  it('is finite without a maximum', () => {
+  it('backoff is finite without a maximum', () => {
     expect(backoff(1000, 1)).toBe(2 ** 30)
   })
 })
@@ -22,13 +22,13 @@ describe('isObject', () => {
     [null, false],
     ['x', false],
     [undefined, false],
-  ])('of %j is %j', (value, expected) => {
+  ])('isObject of %j is %j', (value, expected) => {
     expect(isObject(value)).toBe(expected)
   })
 })
 
 describe('messageOf', () => {
-  it('is the message of an error and the text of anything else', () => {
+  it('messageOf returns the message of an error and the text of anything else', () => {
     expect([messageOf(new TypeError('no')), messageOf('text'), messageOf(undefined)]).toEqual([
       'no',
       'text',
@@ -38,7 +38,7 @@ describe('messageOf', () => {
 })
 
 describe('sha256', () => {
-  it('has a prefix that names the algorithm', () => {
+  it('sha256 has a prefix that names the algorithm', () => {
     expect(sha256('')).toBe('sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
   })
 })

@@ -18,7 +18,7 @@ function recorder() {
 }
 
 describe('ResourceStack', () => {
-  it('closes one resource after the other, in reverse order', async () => {
+  it('resources are closed one after the other, in reverse order', async () => {
     const { events, report, closing } = recorder()
     const stack = new ResourceStack(report)
     stack.defer(closing('first'))
@@ -27,7 +27,7 @@ describe('ResourceStack', () => {
     expect(events).toEqual(['second begins', 'second ends', 'first begins', 'first ends'])
   })
 
-  it('closes the members of a group at the same time, in the position of the group', async () => {
+  it('the members of a group are closed at the same time, in the position of the group', async () => {
     const { events, report, closing } = recorder()
     const stack = new ResourceStack(report)
     const group = stack.group()
@@ -38,7 +38,7 @@ describe('ResourceStack', () => {
     expect(events).toEqual(['later begins', 'later ends', 'b begins', 'a begins', 'b ends', 'a ends'])
   })
 
-  it('closes everything when closers fail, throws the first failure and reports the others', async () => {
+  it('all closers run when some fail, the first failure is thrown and the others are reported', async () => {
     const { events, reported, report, closing } = recorder()
     const stack = new ResourceStack(report)
     stack.defer(closing('first'))
@@ -51,7 +51,7 @@ describe('ResourceStack', () => {
     expect(reported).toEqual([new Error('later failure')])
   })
 
-  it('closes everything only once', async () => {
+  it('close closes everything only once', async () => {
     const { events, report, closing } = recorder()
     const stack = new ResourceStack(report)
     stack.defer(closing('only'))
@@ -60,7 +60,7 @@ describe('ResourceStack', () => {
     expect(events).toEqual(['only begins', 'only ends'])
   })
 
-  it('open closes what was opened when a later step fails, and throws the error of that step', async () => {
+  it('open closes the opened resources when a later step fails, and throws the error of that step', async () => {
     const { events, reported, report, closing } = recorder()
     const opening = ResourceStack.open(report, async (stack) => {
       stack.defer(closing('opened'))

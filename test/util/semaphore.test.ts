@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Semaphore } from '../../src/util/semaphore.ts'
 
-describe('a semaphore', () => {
-  it('passes a released permit to the first waiter, before any later caller', async () => {
+describe('semaphore', () => {
+  it('a released permit goes to the first waiter, before any later caller', async () => {
     const semaphore = new Semaphore(1)
     const order: string[] = []
     const release = await semaphore.acquire()
@@ -18,7 +18,7 @@ describe('a semaphore', () => {
     expect([semaphore.held, semaphore.waiting]).toEqual([0, 0])
   })
 
-  it('ignores a second release of the same permit', async () => {
+  it('a second release of the same permit is ignored', async () => {
     const semaphore = new Semaphore(2)
     const [first] = await Promise.all([semaphore.acquire(), semaphore.acquire()])
     first?.()
@@ -26,7 +26,7 @@ describe('a semaphore', () => {
     expect(semaphore.held).toBe(1)
   })
 
-  it('rejects with the reason of an aborted signal, and the waiter gives up its turn', async () => {
+  it('an aborted waiter rejects with the reason of its signal and leaves the queue', async () => {
     const semaphore = new Semaphore(1)
     const release = await semaphore.acquire()
     const stop = new AbortController()

@@ -44,13 +44,16 @@ describe('hidden characters', () => {
     },
   )
 
-  it.each(['plain', 'ok ✔️', 'naïve', 'e\u0301', '日本語', 'שלום', 'a\tb\nc'])('%j has none', (text) => {
-    expect(hasHidden(text)).toBe(false)
-    expect(cleanText(text, 100)).toBe(text)
-    expect(visibleText(text)).toBe(text)
-  })
+  it.each(['plain', 'ok ✔️', 'naïve', 'e\u0301', '日本語', 'שלום', 'a\tb\nc'])(
+    '%j has no hidden characters',
+    (text) => {
+      expect(hasHidden(text)).toBe(false)
+      expect(cleanText(text, 100)).toBe(text)
+      expect(visibleText(text)).toBe(text)
+    },
+  )
 
-  it('never remain in any form of the text', () => {
+  it('no form of the text contains hidden characters', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         for (const shown of [
@@ -67,41 +70,41 @@ describe('hidden characters', () => {
 })
 
 describe('cleanText', () => {
-  it('removes terminal sequences together with their parameters', () => {
+  it('cleanText removes terminal sequences together with their parameters', () => {
     expect(cleanText('a\u001b[31mb\u001b]0;title\u0007c\r\nd', 100)).toBe('abc\nd')
   })
 
-  it('cuts at the limit without splitting a character', () => {
+  it('cleanText cuts at the limit without splitting a character', () => {
     expect(cleanText('x'.repeat(50), 10)).toBe(`${'x'.repeat(9)}…`)
     expect(cleanText(`${'x'.repeat(8)}😀😀`, 10).isWellFormed()).toBe(true)
   })
 })
 
 describe('cleanLine', () => {
-  it('joins lines and collapses white space', () => {
+  it('cleanLine joins lines and collapses white space', () => {
     expect(cleanLine('a\n\n b\u2028c\td ', 100)).toBe('a b c d')
   })
 })
 
 describe('visibleText', () => {
-  it('lists at most eight code points of a run and counts the others', () => {
+  it('visibleText lists at most eight code points of a run and counts the others', () => {
     expect(visibleText('a\u200B\u202Eb')).toBe('a[U+200B U+202E]b')
     expect(visibleText(`a${'\u200B'.repeat(1008)}b`)).toBe(`a[${'U+200B '.repeat(8)}and 1,000 more]b`)
   })
 })
 
 describe('visibleLine', () => {
-  it('joins lines, and writes out a line separator instead of joining at it', () => {
+  it('visibleLine joins lines, and writes out a line separator instead of joining at it', () => {
     expect(visibleLine('a\n\n  b\tc\u2028d', 100)).toBe('a b c[U+2028]d')
   })
 
-  it('cuts at the limit', () => {
+  it('visibleLine cuts at the limit', () => {
     expect(visibleLine('x'.repeat(1000), 10)).toBe(`${'x'.repeat(9)}…`)
   })
 })
 
 describe('visibleJson', () => {
-  it('is JSON of the same value without hidden characters', () => {
+  it('visibleJson is JSON of the same value without hidden characters', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(2), (value, indent) => {
         const text = visibleJson(value, indent)
@@ -111,7 +114,7 @@ describe('visibleJson', () => {
     )
   })
 
-  it('escapes hidden characters by their UTF-16 code units', () => {
+  it('visibleJson escapes hidden characters by their UTF-16 code units', () => {
     expect(visibleJson({ note: 'a\u202Eb\u{E0041}' })).toBe('{\n  "note": "a\\u202eb\\udb40\\udc41"\n}')
   })
 })

@@ -8,7 +8,7 @@ import { SECRET, startReceiver } from './receiver.ts'
 
 let types = 0
 
-/** A task that a worker has parked until a person approves. */
+/** A task that a worker has parked until a person approves it. */
 async function askApproval({ gate }: Bench, title = 'Send it?') {
   // A separate type, because approved tasks are queued.
   types += 1
@@ -37,7 +37,7 @@ async function webhookOn({ gate, store }: Bench, url: string, now?: () => number
 }
 
 describeGates('the approval webhook', (open) => {
-  it('sends a signed event for the request and for the decision', async () => {
+  it('the webhook sends a signed event for the request and for the decision', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const { webhook, lines } = await webhookOn(bench, receiver.url)
@@ -71,7 +71,7 @@ describeGates('the approval webhook', (open) => {
     expect(receiver.refused).toEqual([])
   })
 
-  it('watches no task any more that another process has decided on', async () => {
+  it('a task that another process has decided is no longer watched', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const { webhook, sweep } = await webhookOn(bench, receiver.url)
@@ -80,7 +80,7 @@ describeGates('the approval webhook', (open) => {
     const task_ids = [await askApproval(bench), await askApproval(bench)]
     await soon(receiver.until(3))
     expect(webhook.watched).toBe(2)
-    // The gate of another process commits without telling the listeners of this one.
+    // The gate of another process commits without notifying the listeners of this one.
     const other = openGate({ store: bench.store, sweeping: false })
     for (const task_id of [decided, task_ids[0]]) await other.deny(admin(), { task_id, reason: 'no' })
     await sweep()
@@ -91,7 +91,7 @@ describeGates('the approval webhook', (open) => {
     await webhook.stop()
   })
 
-  it('tells of denials, of approvals that expire, and of those that are withdrawn', async () => {
+  it('denied, expired and withdrawn approvals are announced', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const { sweep } = await webhookOn(bench, receiver.url)
@@ -117,7 +117,7 @@ describeGates('the approval webhook', (open) => {
     ])
   })
 
-  it('says nothing twice, and nothing is left behind', async () => {
+  it('no event is sent twice, and no entries remain', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const { sweep } = await webhookOn(bench, receiver.url)
@@ -132,10 +132,10 @@ describeGates('the approval webhook', (open) => {
     expect(await bench.store.entries.list(tenant, 'approval_webhook', '', 10)).toEqual([])
   })
 
-  it('tells of what was asked, and decided, while no process was there', async () => {
+  it('events that occurred while no process was running are sent', async () => {
     const bench = await open()
     const receiver = await startReceiver()
-    // Before there was a webhook at all: open approvals count, decided ones do not.
+    // At the first start, open approvals are announced and decided ones are not.
     const old = await askApproval(bench)
     await bench.gate.approve(admin(), { task_id: old })
     const waiting = await askApproval(bench, 'Still?')
@@ -154,7 +154,7 @@ describeGates('the approval webhook', (open) => {
     ])
   })
 
-  it('tries again with longer and longer pauses, and goes on when it is taken', async () => {
+  it('a refused event is retried with growing delays', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     let now = Date.now()
@@ -184,7 +184,7 @@ describeGates('the approval webhook', (open) => {
     expect(receiver.taken.map(({ id }) => id)).toContain(`${second}.1.asked`)
   })
 
-  it('gives up after many tries, says so in the log, and still tells of the decision', async () => {
+  it('an event is given up after many attempts with a log entry, and the decision is still sent', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     let now = Date.now()
@@ -206,7 +206,7 @@ describeGates('the approval webhook', (open) => {
     expect(receiver.taken.map(({ id }) => id)).toEqual([`${task_id}.1.decided`])
   })
 
-  it('is sent by one of several processes', async () => {
+  it('only one of several processes sends an event', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const webhooks = await Promise.all([1, 2, 3].map(() => webhookOn(bench, receiver.url)))
@@ -223,7 +223,7 @@ describeGates('the approval webhook', (open) => {
     expect(receiver.taken.map(({ id }) => id).sort()).toEqual(expected.sort())
   })
 
-  it('that is cut off by a stop is sent again at the next start', async () => {
+  it('an event that was interrupted by a stop is sent at the next start', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const task_id = await askApproval(bench)

@@ -14,8 +14,8 @@ import { SECRET, startReceiver } from './receiver.ts'
 
 const page = repositoryText('docs/approvals.md')
 
-describe('the webhook of docs/approvals.md', () => {
-  it('is checked by the function that stands there', async () => {
+describe('the webhook in docs/approvals.md', () => {
+  it('the function of the page verifies signatures', async () => {
     const { text } = only(blocksOf(page).filter(({ language }) => language === 'js'))
     const folder = mkdtempSync(join(tmpdir(), 'asyncgate-docs-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -31,7 +31,7 @@ describe('the webhook of docs/approvals.md', () => {
     expect(isGenuine({}, '{}', secret)).toBe(false)
   })
 
-  it('has the fields that stand there', async () => {
+  it('events have the fields of the page', async () => {
     const shown = JSON.parse(only(blocksOf(page).filter(({ language }) => language === 'jsonc')).text)
     const receiver = await startReceiver()
     const t = await testGate({
@@ -47,7 +47,7 @@ describe('the webhook of docs/approvals.md', () => {
     expect(Object.keys(message?.data ?? {})).toEqual(expect.arrayContaining(Object.keys(shown.data)))
   })
 
-  it('is given up when the page says', () => {
+  it('the number of attempts matches the page', () => {
     expect(page).toContain(`${MAX_ATTEMPTS} times in all`)
   })
 })

@@ -15,7 +15,7 @@ const messageShape = z.object({
 
 export type Message = z.output<typeof messageShape> & { readonly id: string }
 
-/** What a receiver does who follows the page: it believes only what is signed and new. */
+/** Verifies a request as the documentation describes: it must be signed and recent. */
 function check(headers: Readonly<Record<string, unknown>>, body: string, key: Buffer): boolean {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers
   if (Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false
@@ -26,7 +26,7 @@ function check(headers: Readonly<Record<string, unknown>>, body: string, key: Bu
   )
 }
 
-/** A real receiver on this machine. */
+/** A local receiver. */
 export async function startReceiver(key: Buffer = Buffer.from(SECRET)) {
   const taken: Message[] = []
   const refused: string[] = []
@@ -35,9 +35,9 @@ export async function startReceiver(key: Buffer = Buffer.from(SECRET)) {
     url: '',
     taken,
     refused,
-    /** What it answers from now on. */
+    /** The status of further responses. */
     status: 204,
-    /** Resolves when it has taken so many messages, refused ones included. */
+    /** Resolves when n messages have been received, including refused ones. */
     async until(count: number): Promise<Message[]> {
       while (taken.length + refused.length < count) {
         await new Promise<void>((resolve) => watchers.push(resolve))

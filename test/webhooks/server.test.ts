@@ -10,7 +10,7 @@ import { startReceiver } from './receiver.ts'
 const KEY = Buffer.from('thirty-two bytes for the secret!')
 
 describe('a server with an approval webhook', () => {
-  it('announces what a worker asks, with a secret as Standard Webhooks write it', async () => {
+  it('the server announces the question of a worker, with a secret in the Standard Webhooks format', async () => {
     const receiver = await startReceiver(KEY)
     const job = task('job', { run: (_, ctx) => ctx.approval({ title: 'Go on?' }) })
     const t = await testGate({
@@ -30,7 +30,7 @@ describe('a server with an approval webhook', () => {
     expect(receiver.refused).toEqual([])
   })
 
-  it('does not start without a secret', () => {
+  it('the server does not start without a secret', () => {
     for (const secret of [undefined, 'short']) {
       const env = {
         ASYNCGATE_APPROVAL_WEBHOOK_URL: 'https://hooks.example/approvals',
@@ -42,8 +42,8 @@ describe('a server with an approval webhook', () => {
   })
 })
 
-describe('a signature', () => {
-  it('is that of the published example of Standard Webhooks', () => {
+describe('webhook signatures', () => {
+  it('the signature matches the published example of Standard Webhooks', () => {
     const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
     const headers = signedHeaders(Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64'), {
       id,

@@ -3,14 +3,14 @@ import { type TaskAborted, type TaskContext, task } from '../../src/worker/index
 import { look, only } from '../support/steps.ts'
 import {
   aborted,
-  becomes,
   CANCELLATION,
   COMPLETE,
+  Deferred,
   EVENTS,
+  eventually,
   FAIL,
   RELEASE,
   RENEW,
-  Turn,
   workerBench,
 } from './support.ts'
 
@@ -18,8 +18,8 @@ const ALICE = { principal_id: 'alice' }
 
 /** A task that ends only when its signal is aborted. */
 function endless() {
-  const begun = new Turn<TaskContext>()
-  const stopped = new Turn<TaskAborted>()
+  const begun = new Deferred<TaskContext>()
+  const stopped = new Deferred<TaskAborted>()
   const run = async (_: unknown, ctx: TaskContext) => {
     begun.resolve(ctx)
     try {
@@ -32,10 +32,10 @@ function endless() {
   return { definition: task('job', { run }), begun: begun.promise, stopped: stopped.promise }
 }
 
-describe('a task that is canceled', () => {
+describe('cancellation of a running task', () => {
   const start = workerBench()
 
-  it('aborts the handler immediately, long before the next renewal', async () => {
+  it('a cancellation aborts the handler immediately, long before the next renewal', async () => {
     const gate = await start()
     const { definition, begun, stopped } = endless()
     const started = gate.start([definition], { leaseSeconds: 600 })
@@ -43,12 +43,12 @@ describe('a task that is canceled', () => {
     await begun
     await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
     expect(await stopped).toMatchObject({ name: 'TaskAborted', kind: 'canceled' })
-    await becomes(() => started.metrics().types.job?.canceled === 1)
+    await eventually(() => started.metrics().types.job?.canceled === 1)
     for (const path of [RENEW, COMPLETE, FAIL, RELEASE]) expect(gate.network.to(path)).toEqual([])
     expect(await gate.status(task_id)).toBe('canceled')
   })
 
-  it('is heard of at the next renewal if there is no stream of events', async () => {
+  it('the worker learns of the cancellation at the next renewal if there is no event stream', async () => {
     const gate = await start()
     gate.network.cut(EVENTS)
     const { definition, begun, stopped } = endless()
@@ -59,7 +59,7 @@ describe('a task that is canceled', () => {
     expect((await stopped).kind).toBe('canceled')
   })
 
-  it('is heard of when the stream is back, if it was canceled meanwhile', async () => {
+  it('the worker learns of a cancellation during an interruption when the event stream is back', async () => {
     const gate = await start()
     const cutting = new AbortController()
     gate.network.next(EVENTS, async (go) => {
@@ -80,17 +80,17 @@ describe('a task that is canceled', () => {
     expect(gate.network.to(RENEW)).toHaveLength(1)
   })
 
-  it('subscribes only to canceled tasks', async () => {
+  it('the worker subscribes only to canceled tasks', async () => {
     const gate = await start()
     gate.start([endless().definition], { workerId: 'a worker & more' })
     const { query } = only(await gate.network.until(EVENTS, 1))
     expect(Object.fromEntries(query)).toEqual({ worker_id: 'a worker & more', status: 'canceled' })
   })
 
-  it('loses the result of a handler that pays no heed', async () => {
+  it('the result of a handler that ignores its signal is discarded', async () => {
     const gate = await start()
-    const mayEnd = new Turn()
-    const begun = new Turn()
+    const mayEnd = new Deferred()
+    const begun = new Deferred()
     const run = async () => {
       begun.resolve()
       await mayEnd.promise
@@ -100,18 +100,18 @@ describe('a task that is canceled', () => {
     const task_id = await gate.ask('job')
     await begun.promise
     await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
-    await becomes(() => started.metrics().leases === 0)
+    await eventually(() => started.metrics().leases === 0)
     expect(started.metrics().running, 'it still takes a place').toBe(1)
     mayEnd.resolve()
-    await becomes(() => started.metrics().types.job?.canceled === 1)
+    await eventually(() => started.metrics().types.job?.canceled === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
     expect(started.metrics().running).toBe(0)
   })
 
-  it('is acknowledged immediately, and reported as stopped when the handler has ended', async () => {
+  it('the cancellation is acknowledged immediately, and reported as stopped when the handler has ended', async () => {
     const gate = await start()
-    const mayEnd = new Turn()
-    const begun = new Turn()
+    const mayEnd = new Deferred()
+    const begun = new Deferred()
     const run = async () => {
       begun.resolve()
       await mayEnd.promise
@@ -121,15 +121,15 @@ describe('a task that is canceled', () => {
     await begun.promise
     await gate.post(`/v1/tasks/${task_id}/cancel`, { ...ALICE, reason: 'enough' })
     const cancellation = async () => (await look(gate.gate, { task_id })).cancellation
-    await becomes(async () => (await cancellation())?.acknowledged_at !== null)
+    await eventually(async () => (await cancellation())?.acknowledged_at !== null)
     expect(await cancellation()).toMatchObject({ reason: 'enough', stopped_at: null })
     mayEnd.resolve()
-    await becomes(async () => (await cancellation())?.stopped_at !== null)
+    await eventually(async () => (await cancellation())?.stopped_at !== null)
     expect(gate.network.to(CANCELLATION).map(({ body }) => body.stage)).toEqual(['acknowledged', 'stopped'])
     await started.stop()
   })
 
-  it('takes no place and loses no time while its stages cannot be reported', async () => {
+  it('a canceled task frees its slot while its stages cannot be reported', async () => {
     const gate = await start()
     gate.network.next(CANCELLATION, () => new Promise(() => {}), Number.POSITIVE_INFINITY)
     const { definition, begun, stopped } = endless()
@@ -143,10 +143,10 @@ describe('a task that is canceled', () => {
     expect(started.metrics().types.job?.canceled).toBe(1)
   })
 
-  it('has its last stage reported before the worker has stopped', async () => {
+  it('the last stage is reported before the worker has stopped', async () => {
     const gate = await start()
-    const sending = new Turn()
-    const mayGo = new Turn()
+    const sending = new Deferred()
+    const mayGo = new Deferred()
     gate.network.next(
       CANCELLATION,
       async (go) => {
@@ -168,10 +168,10 @@ describe('a task that is canceled', () => {
     expect((await look(gate.gate, { task_id })).cancellation?.stopped_at).not.toBeNull()
   })
 
-  it('while its result is on the way stays canceled', async () => {
+  it('a task that is canceled while its result is being sent stays canceled', async () => {
     const gate = await start()
-    const sending = new Turn()
-    const mayGo = new Turn()
+    const sending = new Deferred()
+    const mayGo = new Deferred()
     gate.network.cut(EVENTS)
     gate.network.next(COMPLETE, async (go) => {
       sending.resolve()
@@ -183,10 +183,10 @@ describe('a task that is canceled', () => {
     await sending.promise
     await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
     mayGo.resolve()
-    await becomes(() => started.metrics().types.job?.canceled === 1)
+    await eventually(() => started.metrics().types.job?.canceled === 1)
     expect(await gate.status(task_id)).toBe('canceled')
     const cancellation = async () => (await look(gate.gate, { task_id })).cancellation
-    await becomes(async () => (await cancellation())?.stopped_at !== null)
+    await eventually(async () => (await cancellation())?.stopped_at !== null)
     expect((await cancellation())?.acknowledged_at).not.toBeNull()
   })
 })

@@ -12,7 +12,7 @@ import { silentLogger, WorkerLog } from '../../src/worker/log.ts'
 import { Metrics } from '../../src/worker/metrics.ts'
 import { members } from '../http/support.ts'
 import { look, only, receiptTypes } from '../support/steps.ts'
-import { aborted, becomes, CLAIM, COMPLETE, itemsOf, RENEW, Turn, workerBench } from './support.ts'
+import { aborted, CLAIM, COMPLETE, Deferred, eventually, itemsOf, RENEW, workerBench } from './support.ts'
 
 const KEY = { worker_id: 'w1', task_id: 't1', lease_id: 'l1' }
 
@@ -42,10 +42,10 @@ const OFFER: Offer = {
   provenance: { parent_task_id: null, caused_by_receipt_id: null, dedupe_key: null },
 }
 
-/** A task that runs until the test lets it end, and gives its context away. */
+/** A task that runs until the test ends it, and exposes its context. */
 function held(options: { leaseSeconds?: number } = {}) {
-  const begun = new Turn<TaskContext>()
-  const mayEnd = new Turn()
+  const begun = new Deferred<TaskContext>()
+  const mayEnd = new Deferred()
   const definition = task('job', {
     ...options,
     async run(_, ctx) {
@@ -57,19 +57,19 @@ function held(options: { leaseSeconds?: number } = {}) {
   return { begun: begun.promise, end: mayEnd.resolve, definition }
 }
 
-describe('the times of a lease', () => {
+describe('lease times', () => {
   const lease = (expires_in_ms: number) => {
     return new HeldLease({ ...OFFER, expires_in_ms }, KEY, task('job', { run() {} }), 1000)
   }
 
-  it('are a renewal after a third, counted from when the request was sent', () => {
+  it('a lease is renewed after a third of its time, counted from the request', () => {
     const held = lease(30_000)
     expect(held).toMatchObject({ renewAt: 11_000, endsAt: 31_000 })
     held.renewed(11_000, 30_000, 9)
     expect(held).toMatchObject({ renewAt: 21_000, endsAt: 41_000 })
   })
 
-  it('spare renewals when few are left, and never ask for one too many', () => {
+  it('renewals are spread when few are left, and the limit is never exceeded', () => {
     const held = lease(30_000)
     held.renewed(21_000, 30_000, 7)
     expect(held).toMatchObject({ renewAt: 41_000, endsAt: 51_000 })
@@ -77,7 +77,7 @@ describe('the times of a lease', () => {
     expect(held).toMatchObject({ renewAt: Number.POSITIVE_INFINITY, endsAt: 101_000 })
   })
 
-  it('ask a renewal for no less than is left', () => {
+  it('a renewal never shortens the remaining time', () => {
     const since = performance.now()
     const held = new HeldLease(
       { ...OFFER, expires_in_ms: 90_000 },
@@ -89,9 +89,9 @@ describe('the times of a lease', () => {
   })
 })
 
-describe('all leases of a worker', () => {
-  it('are renewed in one request if they are due at nearly the same time', async () => {
-    const sent = new Turn<ReturnType<typeof itemsOf>>()
+describe('renewal of all leases of a worker', () => {
+  it('leases that are due at nearly the same time are renewed in one request', async () => {
+    const sent = new Deferred<ReturnType<typeof itemsOf>>()
     const fetch = async (_: unknown, init: RequestInit = {}) => {
       const items = itemsOf([{ body: members(JSON.parse(String(init.body))) }])
       sent.resolve(items)
@@ -105,7 +105,7 @@ describe('all leases of a worker', () => {
       log,
       metrics: new Metrics(['job']),
     })
-    // The first is due now, and the last half a second later.
+    // The first lease is due now, the last half a second later.
     const since = performance.now() - 10_000
     for (let i = 0; i < 300; i++) {
       const key = { ...KEY, task_id: `t${i}`, lease_id: `l${i}` }
@@ -116,10 +116,10 @@ describe('all leases of a worker', () => {
   })
 })
 
-describe('a lease of a worker', () => {
+describe('leases of a worker', () => {
   const start = workerBench()
 
-  it('is renewed at a third of its time, for as long as the handler runs', async () => {
+  it('a lease is renewed at a third of its time while the handler runs', async () => {
     const gate = await start()
     const { definition, end, begun } = held()
     gate.start([definition], { leaseSeconds: 2 })
@@ -133,13 +133,13 @@ describe('a lease of a worker', () => {
     expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })
 
-  it('outlives its number of renewals many times over, without an anomaly', async () => {
+  it('a long task stays within the renewal limit without losing its lease', async () => {
     const gate = await start({ settings: { max_lease_renewals: 4 } })
     const { definition, end, begun } = held()
     gate.start([definition], { leaseSeconds: 1 })
     const task_id = await gate.ask('job')
     await begun
-    // Renewed at a third each time, four renewals would keep a lease of 1 s for 2.3 s.
+    // Renewals at a third of the time would keep a lease of 1 s for only 2.3 s.
     await delay(4000)
     end()
     expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
@@ -149,32 +149,32 @@ describe('a lease of a worker', () => {
     expect(await receiptTypes(gate.gate, { task_id })).not.toContain('system.anomaly')
   })
 
-  it('is renewed in one request with all others of the same claim', async () => {
+  it('all leases of one claim are renewed in one request', async () => {
     const gate = await start()
     const ids = await Promise.all(Array.from({ length: 300 }, () => gate.ask('job')))
-    const all = new Turn()
+    const all = new Deferred()
     let running = 0
     const run = async () => {
       running++
       await all.promise
     }
     gate.start([task('job', { run })], { concurrency: 300, leaseSeconds: 6 })
-    await becomes(() => running === 300)
+    await eventually(() => running === 300)
     const renewed = () => new Set(itemsOf(gate.network.to(RENEW)).map((item) => item.lease_id))
-    await becomes(() => renewed().size === 300)
+    await eventually(() => renewed().size === 300)
     const known = new Set<unknown>()
     const firsts = gate.network.to(RENEW).filter((request) => {
       const before = known.size
       for (const { lease_id } of itemsOf([request])) known.add(lease_id)
       return known.size > before
     })
-    // A claim hands out 100 tasks at most.
+    // A claim returns at most 100 tasks.
     expect(firsts.length).toBeLessThanOrEqual(gate.network.to(CLAIM).length)
     all.resolve()
     for (const id of ids) expect(await gate.end(id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })
 
-  it('is asked for again soon after a renewal that got no answer', async () => {
+  it('a renewal without a response is retried soon', async () => {
     const gate = await start()
     const { definition, end, begun } = held()
     const restore = gate.network.cut(RENEW)
@@ -197,19 +197,19 @@ describe('a lease of a worker', () => {
     const started = gate.start([definition], { leaseSeconds: 1 })
     const task_id = await gate.ask('job')
     const { signal } = await begun
-    await becomes(() => signal.aborted)
+    await eventually(() => signal.aborted)
     expect(signal.reason).toMatchObject({ name: 'TaskAborted', kind: 'lease_lost' })
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
     restore()
-    // The gate notices too, and hands it out again; no attempt is spent.
-    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    // The gate also expires the lease and requeues the task; no attempt is spent.
+    await eventually(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
-  it('that another worker holds aborts the handler, and its result is not reported', async () => {
+  it('a lease that another worker holds aborts the handler, and its result is not reported', async () => {
     const gate = await start()
-    const begun = new Turn<TaskContext>()
+    const begun = new Deferred<TaskContext>()
     let reason: TaskAborted | undefined
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve(ctx)
@@ -224,13 +224,13 @@ describe('a lease of a worker', () => {
     const { lease } = await look(gate.gate, { task_id })
     const { lease_id } = only(await gate.network.until(RENEW, 1).then(itemsOf))
     await gate.post('/v1/leases/release', { worker_id: lease?.worker_id, task_id, lease_id })
-    await becomes(() => reason !== undefined)
+    await eventually(() => reason !== undefined)
     expect(reason?.kind).toBe('lease_lost')
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
   })
 
-  it('that expires while the event loop is blocked is not reported', async () => {
+  it('a result is not reported if the lease expired while the event loop was blocked', async () => {
     const gate = await start()
     const run = async () => {
       const end = performance.now() + 1500
@@ -239,11 +239,11 @@ describe('a lease of a worker', () => {
     }
     const started = gate.start([task('job', { run })], { leaseSeconds: 1 })
     await gate.ask('job', {}, { max_expiries: 1 })
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
   })
 
-  it('is extended by the handler immediately and for all later renewals', async () => {
+  it('ctx.extend extends the lease immediately and for all later renewals', async () => {
     const gate = await start()
     const { definition, end, begun } = held()
     gate.start([definition], { leaseSeconds: 2 })
@@ -253,10 +253,10 @@ describe('a lease of a worker', () => {
     expect(itemsOf(gate.network.to(RENEW)).at(-1)).toMatchObject({ task_id, extend_by_seconds: 60 })
     const expiresAt = async () => Date.parse((await look(gate.gate, { task_id })).lease?.expires_at ?? '')
     expect((await expiresAt()) - Date.now()).toBeGreaterThan(55_000)
-    // The server allows no more than half an hour, and says so by what it gives.
+    // The server limits a lease to half an hour and returns the time that it grants.
     expect(await ctx.extend('2h')).toBe(false)
     expect((await expiresAt()) - Date.now()).toBeGreaterThan(1_700_000)
-    // Less than it has takes nothing away.
+    // A shorter time does not shorten the lease.
     expect(await ctx.extend(1000)).toBe(true)
     expect((await expiresAt()) - Date.now()).toBeGreaterThan(1_700_000)
     await expect(ctx.extend(JSON.parse('"nonsense"'))).rejects.toThrow('is not a duration')
@@ -264,18 +264,18 @@ describe('a lease of a worker', () => {
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('is not made longer when it is lost', async () => {
+  it('ctx.extend returns false for a lost lease', async () => {
     const gate = await start()
     const { definition, begun } = held()
     gate.start([definition])
     const task_id = await gate.ask('job')
     const ctx = await begun
     await gate.post(`/v1/tasks/${task_id}/cancel`, { principal_id: 'alice' })
-    await becomes(() => ctx.signal.aborted)
+    await eventually(() => ctx.signal.aborted)
     expect(await ctx.extend('10m')).toBe(false)
   })
 
-  it('is as long as its task wants before the handler begins, though all types are claimed together', async () => {
+  it('the lease has the length of its task before the handler begins, although all types are claimed together', async () => {
     const gate = await start()
     const { definition, begun, end } = held({ leaseSeconds: 600 })
     gate.start([definition, task('quick', { leaseSeconds: 5, run() {} })])
@@ -287,13 +287,13 @@ describe('a lease of a worker', () => {
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('that ends with the time of its task aborts the handler in time', async () => {
+  it('a lease that ends with the task timeout aborts the handler in time', async () => {
     const gate = await start()
     const { definition, begun } = held()
     gate.start([definition])
     await gate.ask('job', {}, { timeout_seconds: 1 })
     const { signal } = await begun
-    await becomes(() => signal.aborted, 5)
+    await eventually(() => signal.aborted, 5)
     expect(signal.reason.kind).toBe('lease_lost')
   })
 })

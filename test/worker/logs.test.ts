@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { jsonLogger, type Logger, type TaskContext, task } from '../../src/worker/index.ts'
-import { becomes, workerBench } from './support.ts'
+import { eventually, workerBench } from './support.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -18,13 +18,13 @@ function collect() {
   return { lines, logger }
 }
 
-describe('the log of a worker', () => {
+describe('the worker log', () => {
   const start = workerBench()
   afterEach(() => {
     vi.restoreAllMocks()
   })
 
-  it('has the ids of the task in each line about one', async () => {
+  it('each line about a task has the ids of the task', async () => {
     const gate = await start()
     const { lines, logger } = collect()
     const run = (_: unknown, { log }: TaskContext) => {
@@ -33,7 +33,7 @@ describe('the log of a worker', () => {
     }
     const started = gate.start([task('job', { run })], { logger })
     const task_id = await gate.ask('job', {}, { max_attempts: 1 })
-    await becomes(() => started.metrics().types.job?.failed === 1)
+    await eventually(() => started.metrics().types.job?.failed === 1)
     const ids = {
       worker_id: 'w1',
       task_id,
@@ -68,7 +68,7 @@ describe('the log of a worker', () => {
     })
   })
 
-  it('is JSON lines by default, without those for debugging', async () => {
+  it('the default is JSON lines without debug lines', async () => {
     const written = vi.spyOn(console, 'error').mockImplementation(() => {})
     const gate = await start()
     const run = (_: unknown, { log }: TaskContext) => log.warn('look here')
@@ -86,7 +86,7 @@ describe('the log of a worker', () => {
     expect(lines[1]).toMatchObject({ level: 'warn', task_id, time: expect.stringMatching(/^\d{4}-.*Z$/) })
   })
 
-  it('that throws stops no work', async () => {
+  it('a logger that throws does not affect the worker', async () => {
     const gate = await start()
     const fail = () => {
       throw new Error('the disk is full')
@@ -98,17 +98,17 @@ describe('the log of a worker', () => {
   })
 })
 
-describe('the metrics of a worker', () => {
+describe('worker metrics', () => {
   const start = workerBench()
 
-  it('count what it did, by type', async () => {
+  it('metrics count the work by type', async () => {
     const gate = await start()
     const run = (n: unknown) => {
       if (n === 2) throw new Error('no luck')
     }
     const started = gate.start([task('job', { run }), task('odd "\\\n one', { run })], { concurrency: 5 })
     for (const n of [1, 2, 3]) await gate.end(await gate.ask('job', n, { max_attempts: 1 }))
-    await becomes(() => started.metrics().leases === 0)
+    await eventually(() => started.metrics().leases === 0)
     expect(started.metrics()).toMatchObject({
       worker_id: 'w1',
       concurrency: 5,
@@ -124,8 +124,8 @@ describe('the metrics of a worker', () => {
     expect(text).toContain('\nasyncgate_worker_tasks_total{type="job",end="completed"} 2\n')
     expect(text).toContain('{type="odd \\"\\\\\\n one",end="completed"} 0\n')
     expect(text).toContain('\nasyncgate_worker_concurrency 5\n')
-    // One line for each figure, as the format has it.
-    const figure = /^asyncgate_worker_[a-z_]+(\{([a-z]+="(\\.|[^"\\])*",?)+\})? [\d.e+-]+$/
-    for (const line of text.trimEnd().split('\n')) expect(line).toMatch(line.startsWith('#') ? /^# / : figure)
+    // One line per metric, as the Prometheus text format requires.
+    const metric = /^asyncgate_worker_[a-z_]+(\{([a-z]+="(\\.|[^"\\])*",?)+\})? [\d.e+-]+$/
+    for (const line of text.trimEnd().split('\n')) expect(line).toMatch(line.startsWith('#') ? /^# / : metric)
   })
 })

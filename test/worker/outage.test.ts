@@ -3,22 +3,22 @@ import { task } from '../../src/worker/index.ts'
 import { serveGate } from '../http/support.ts'
 import { look, only, receiptTypes } from '../support/steps.ts'
 import {
-  becomes,
   CLAIM,
   COMPLETE,
+  Deferred,
   EVENTS,
+  eventually,
   FAIL,
   itemsOf,
   RELEASE,
   RENEW,
-  Turn,
   workerBench,
 } from './support.ts'
 
 /** A task that ends when the test says so. */
 function gated(result: () => unknown = () => 'done') {
-  const begun = new Turn()
-  const mayEnd = new Turn()
+  const begun = new Deferred()
+  const mayEnd = new Deferred()
   let runs = 0
   const run = async () => {
     runs++
@@ -35,10 +35,10 @@ const unavailable = (seconds: number) => async () =>
     { status: 503, headers: { 'retry-after': String(seconds) } },
   )
 
-describe('a worker that loses the server', () => {
+describe('a worker during an outage of the server', () => {
   const start = workerBench()
 
-  it('keeps its work, and reports it when the server is back', async () => {
+  it('the worker keeps its tasks and reports them when the server is back', async () => {
     const gate = await start()
     const { definition, begun, end, runs } = gated()
     const started = gate.start([definition])
@@ -46,14 +46,14 @@ describe('a worker that loses the server', () => {
     await begun
     const restore = gate.network.cut()
     end()
-    await becomes(() => started.metrics().report_errors >= 2)
+    await eventually(() => started.metrics().report_errors >= 2)
     expect(await gate.status(task_id)).toBe('leased')
     restore()
     expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', attempt: 0, expiry_count: 0 })
     expect(runs()).toBe(1)
   })
 
-  it('goes on with a server that was started again elsewhere', async () => {
+  it('the worker continues with a server that was restarted at another address', async () => {
     const gate = await start({})
     const { definition, begun, end } = gated()
     const moved = async (input: string | URL | Request, init?: RequestInit) => {
@@ -72,7 +72,7 @@ describe('a worker that loses the server', () => {
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
   })
 
-  it('reports again when the answer was lost, and it counts once', async () => {
+  it('a report whose response was lost is repeated and counts once', async () => {
     const gate = await start()
     const { definition, end } = gated()
     gate.network.loseAnswers(COMPLETE)
@@ -80,7 +80,7 @@ describe('a worker that loses the server', () => {
     const task_id = await gate.ask('job')
     end()
     await gate.network.until(COMPLETE, 2)
-    await becomes(() => started.metrics().types.job?.completed === 1)
+    await eventually(() => started.metrics().types.job?.completed === 1)
     const [first, second] = gate.network.to(COMPLETE)
     expect(second?.body).toEqual(first?.body)
     expect(await receiptTypes(gate.gate, { task_id })).toEqual([
@@ -91,26 +91,27 @@ describe('a worker that loses the server', () => {
     ])
   })
 
-  it('waits for the response to its report although a renewal says that the lease has ended', async () => {
+  it('the worker waits for the response to its report although a renewal says that the lease has ended', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 3 })
     const task_id = await gate.ask('job')
     await begun
-    // The server takes the first report, its answer is lost, and nothing gets through until a renewal was refused.
+    // The server accepts the first report, its response is lost, and no report gets through until a renewal was
+    // refused.
     gate.network.loseAnswers(COMPLETE)
     const restore = gate.network.cut(COMPLETE)
     end()
     await gate.network.until(COMPLETE, 2)
     const { renewal_requests } = started.metrics()
-    await becomes(() => started.metrics().renewal_requests > renewal_requests)
+    await eventually(() => started.metrics().renewal_requests > renewal_requests)
     expect(await gate.status(task_id)).toBe('succeeded')
     restore()
-    await becomes(() => started.metrics().types.job?.completed === 1)
+    await eventually(() => started.metrics().types.job?.completed === 1)
     expect(started.metrics().types.job?.lost).toBe(0)
   })
 
-  it('does not take a failure for lost whose answer was', async () => {
+  it('a failure whose response was lost is not counted as lost', async () => {
     const gate = await start()
     gate.network.loseAnswers(FAIL)
     const run = () => {
@@ -118,13 +119,13 @@ describe('a worker that loses the server', () => {
     }
     const started = gate.start([task('job', { run })])
     const task_id = await gate.ask('job', {}, { retry_backoff_seconds: 600 })
-    await becomes(() => started.metrics().types.job?.retried === 1)
+    await eventually(() => started.metrics().types.job?.retried === 1)
     const types = await receiptTypes(gate.gate, { task_id })
     expect(types.filter((type) => type === 'task.retry_scheduled')).toHaveLength(1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it('waits as long as the server asks it to', async () => {
+  it('the worker waits as long as Retry-After says', async () => {
     const gate = await start()
     const { definition, end } = gated()
     gate.network.next(COMPLETE, unavailable(2))
@@ -142,7 +143,7 @@ describe('a worker that loses the server', () => {
     [404, 'NOT_FOUND'],
     [500, 'INTERNAL_ERROR'],
     [502, undefined],
-  ])('does not take a refusal for its last word that is not about the result: %i', async (status, code) => {
+  ])('a report is repeated after a refusal that does not concern the result: %i', async (status, code) => {
     const gate = await start()
     const { definition, end } = gated()
     gate.network.next(COMPLETE, async () => Response.json({ code, retryable: false }, { status }), 2)
@@ -153,22 +154,22 @@ describe('a worker that loses the server', () => {
     expect(gate.network.to(COMPLETE)).toHaveLength(3)
   })
 
-  it('tells of all that was finished meanwhile in one request', async () => {
+  it('all results of an outage are reported in one request', async () => {
     const gate = await start()
     const { definition, end, runs } = gated()
     const started = gate.start([definition], { concurrency: 50 })
     const ids = await Promise.all(Array.from({ length: 50 }, () => gate.ask('job')))
-    await becomes(() => runs() === 50)
+    await eventually(() => runs() === 50)
     const restore = gate.network.cut()
     end()
-    await becomes(() => started.metrics().report_errors >= 100)
+    await eventually(() => started.metrics().report_errors >= 100)
     const before = gate.network.to(COMPLETE).length
     restore()
     for (const id of ids) expect((await gate.end(id)).status).toBe('succeeded')
     expect(gate.network.to(COMPLETE).length - before).toBeLessThanOrEqual(3)
   })
 
-  it('gives a report up when the lease would have lapsed, and never sends it after that', async () => {
+  it('a report is given up when the lease has expired, and is never sent after that', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 2 })
@@ -176,55 +177,55 @@ describe('a worker that loses the server', () => {
     await begun
     const restore = gate.network.cut()
     end()
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     const reports = gate.network.to(COMPLETE).length
     expect(reports).toBeGreaterThan(1)
     restore()
-    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    await eventually(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(itemsOf(gate.network.to(COMPLETE).slice(reports))).toEqual([])
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
-  it('does not report on a lease that a renewal found to be gone', async () => {
+  it('the worker does not report on a lease that a renewal found invalid', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 2 })
     const task_id = await gate.ask('job')
     await begun
     const { lease_id } = only(itemsOf(await gate.network.until(RENEW, 1)))
-    // This answer says that nothing was changed.
+    // This response says that nothing was changed.
     gate.network.next(COMPLETE, unavailable(0), Number.POSITIVE_INFINITY)
     end()
-    await becomes(() => started.metrics().report_errors > 0)
+    await eventually(() => started.metrics().report_errors > 0)
     await gate.post('/v1/leases/release', { worker_id: 'w1', task_id, lease_id })
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
   })
 
-  it('claims again after a pause, and after the time that the server asks for', async () => {
+  it('the worker claims again after a pause, and after the time that the server asks for', async () => {
     const gate = await start()
     gate.network.next(CLAIM, unavailable(1))
     const { definition, end } = gated()
     const started = gate.start([definition])
     end()
-    await becomes(() => started.metrics().claim_errors === 1)
+    await eventually(() => started.metrics().claim_errors === 1)
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
     const [first, second] = gate.network.to(CLAIM)
     // The first pause is 5 s, shortened by up to a half at random.
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2499)
   })
 
-  it('begins when the server comes up after it', async () => {
+  it('the worker begins when the server starts after it', async () => {
     const gate = await start()
     const restore = gate.network.cut()
     const { definition, end } = gated()
     const started = gate.start([definition])
     end()
-    await becomes(() => started.metrics().claim_errors === 1)
+    await eventually(() => started.metrics().claim_errors === 1)
     restore()
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
   })
 
-  it('does not claim in a tight loop when responses are empty and early', async () => {
+  it('the worker does not claim in a tight loop when responses are empty and early', async () => {
     const gate = await start()
     gate.network.next(CLAIM, async () => Response.json({ tasks: [] }), Number.POSITIVE_INFINITY)
     gate.start([task('job', { run() {} })])
@@ -232,7 +233,7 @@ describe('a worker that loses the server', () => {
     expect((fourth?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(349)
   })
 
-  it('works without the stream of events', async () => {
+  it('the worker works without the event stream', async () => {
     const gate = await start()
     const forbidden = { code: 'FORBIDDEN', message: 'No.', retryable: false }
     gate.network.next(EVENTS, async () => Response.json(forbidden, { status: 403 }), Number.POSITIVE_INFINITY)
@@ -243,7 +244,7 @@ describe('a worker that loses the server', () => {
     expect(started.metrics().event_stream).toBe(false)
   })
 
-  it('releases a task that it has no handler for', async () => {
+  it('the worker releases a task for which it has no handler', async () => {
     const gate = await start()
     const task_id = await gate.ask('other')
     gate.network.next(CLAIM, async (_, { body }) => {
@@ -253,7 +254,7 @@ describe('a worker that loses the server', () => {
     })
     gate.start([task('job', { run() {} })])
     await gate.network.until(RELEASE, 1)
-    await becomes(async () => (await gate.status(task_id)) === 'queued')
+    await eventually(async () => (await gate.status(task_id)) === 'queued')
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0, expiry_count: 0 })
   })
 })

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { type TaskContext, task } from '../../src/worker/index.ts'
 import { look } from '../support/steps.ts'
-import { becomes, PROGRESS, Turn, workerBench } from './support.ts'
+import { Deferred, eventually, PROGRESS, workerBench } from './support.ts'
 
 describe('progress', () => {
   const start = workerBench()
 
-  /** A running task, and its context. */
+  /** A running task and its context. */
   const running = async () => {
     const gate = await start()
-    const begun = new Turn<TaskContext>()
-    const mayEnd = new Turn()
+    const begun = new Deferred<TaskContext>()
+    const mayEnd = new Deferred()
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve(ctx)
       await mayEnd.promise
@@ -23,19 +23,19 @@ describe('progress', () => {
   const reports = (gate: Awaited<ReturnType<typeof start>>) =>
     gate.network.to(PROGRESS).map(({ body }) => body.progress)
 
-  it('is seen by the owner, and says that the work has begun', async () => {
+  it('the owner sees progress, and the task is running', async () => {
     const { gate, task_id, ctx } = await running()
     ctx.progress({ percent: 30, message: 'fetching', done: 3 })
-    await becomes(async () => (await look(gate.gate, { task_id })).progress !== undefined)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress !== undefined)
     expect(await look(gate.gate, { task_id })).toMatchObject({
       status: 'running',
       progress: { percent: 30, message: 'fetching', done: 3 },
     })
   })
 
-  it('is sent one at a time, and the latest wins', async () => {
+  it('reports are sent one at a time, and the latest replaces those in between', async () => {
     const { gate, task_id, ctx } = await running()
-    const mayGo = new Turn()
+    const mayGo = new Deferred()
     gate.network.next(PROGRESS, async (go) => {
       await mayGo.promise
       return go()
@@ -46,12 +46,12 @@ describe('progress', () => {
     mayGo.resolve()
     await gate.network.until(PROGRESS, 2)
     expect(reports(gate)).toEqual([{ percent: 0 }, { percent: 100 }])
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
   })
 
-  it('that is a milestone is never replaced, and goes to the inbox of the owner', async () => {
+  it('a milestone is never replaced and goes to the inbox of the owner', async () => {
     const { gate, task_id, ctx } = await running()
-    const mayGo = new Turn()
+    const mayGo = new Deferred()
     gate.network.next(PROGRESS, async (go) => {
       await mayGo.promise
       return go()
@@ -65,7 +65,7 @@ describe('progress', () => {
     ctx.progress({ percent: 80 })
     await gate.network.until(PROGRESS, 1)
     mayGo.resolve()
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 80)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 80)
     expect(reports(gate)).toEqual([
       { percent: 0 },
       { message: 'indexed' },
@@ -81,19 +81,19 @@ describe('progress', () => {
     expect(about.map(({ receipt_type }) => receipt_type)).toEqual(['task.progress', 'task.progress'])
   })
 
-  it('that is a milestone is sent again when the server was away', async () => {
+  it('a milestone is sent again after an outage', async () => {
     const { gate, task_id, ctx } = await running()
     const restore = gate.network.cut(PROGRESS)
     ctx.progress({ message: 'indexed' }, { milestone: true })
     await gate.network.until(PROGRESS, 1)
     ctx.progress({ percent: 50 })
     restore()
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
     const sent = gate.network.to(PROGRESS).map(({ body }) => body.milestone)
     expect(sent).toEqual([true, true, undefined])
   })
 
-  it('that comes in a stream is held back', async () => {
+  it('a stream of reports is throttled', async () => {
     const { gate, ctx } = await running()
     const end = performance.now() + 700
     for (let n = 0; performance.now() < end; n++) {
@@ -106,28 +106,28 @@ describe('progress', () => {
   it.each([
     ['that is not valid', { percent: 200 }],
     ['that is not JSON', { percent: 1, big: 10n }],
-    ['that is no object', JSON.parse('"half"')],
-  ])('%s never reaches the handler as an error', async (_, progress) => {
+    ['that is not an object', JSON.parse('"half"')],
+  ])('a report %s does not throw in the handler', async (_, progress) => {
     const { gate, task_id, ctx, end } = await running()
     expect(ctx.progress(progress)).toBeUndefined()
     ctx.progress({ percent: 50 })
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
     end()
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('is reported again after an outage of the server', async () => {
+  it('a report is sent again after an outage', async () => {
     const { gate, task_id, ctx } = await running()
     const restore = gate.network.cut(PROGRESS)
     ctx.progress({ percent: 50 })
     await gate.network.until(PROGRESS, 1)
     restore()
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
   })
 
-  it('that is refused tells that the task was canceled', async () => {
+  it('a refused report reveals that the task was canceled', async () => {
     const { gate, task_id, ctx } = await running()
-    const mayGo = new Turn()
+    const mayGo = new Deferred()
     gate.network.next(PROGRESS, async (go) => {
       await mayGo.promise
       return go()
@@ -138,11 +138,11 @@ describe('progress', () => {
       { task_id },
     )
     mayGo.resolve()
-    await becomes(() => ctx.signal.aborted)
+    await eventually(() => ctx.signal.aborted)
     expect(ctx.signal.reason.kind).toBe('canceled')
   })
 
-  it('after the end is not sent', async () => {
+  it('reports after the end are not sent', async () => {
     const { gate, task_id, ctx, end } = await running()
     ctx.progress({ percent: 10 })
     ctx.progress({ percent: 90 })

@@ -4,7 +4,7 @@ import { type TestGate, testGate } from '../../src/testing/index.ts'
 import { Parked, Permanent, type StandardSchema, type TaskContext, task } from '../../src/worker/index.ts'
 import { members } from '../http/support.ts'
 import { admin, caller } from '../support/gates.ts'
-import { becomes, Turn, workerBench } from './support.ts'
+import { Deferred, eventually, workerBench } from './support.ts'
 
 const ASK = /\/ask$/
 
@@ -19,15 +19,15 @@ async function open(run: (input: unknown, ctx: TaskContext) => unknown): Promise
   return gate
 }
 
-/** Hands over a job and runs it as far as it goes. */
+/** Creates a job and runs it until it ends or asks. */
 async function begin(t: TestGate, payload: unknown = {}): Promise<string> {
   const { id } = await t.client.submit('job', payload)
   await t.drain()
   return id
 }
 
-describe('a handler that asks the agent', () => {
-  it('ends the run, waits without a lease, and runs again with the answer', async () => {
+describe('questions to the agent', () => {
+  it('a question ends the run, waits without a lease, and the handler runs again with the answer', async () => {
     const runs: string[] = []
     const t = await open(async (_, ctx) => {
       runs.push('begun')
@@ -56,7 +56,7 @@ describe('a handler that asks the agent', () => {
     expect(runs).toEqual(['begun', 'begun', 'answered'])
   })
 
-  it('gets the first answer for its first question, the second for its second', async () => {
+  it('answers are assigned to questions in order', async () => {
     const t = await open(async (_, ctx) => {
       const first = await ctx.ask({ message: 'first?' })
       const { by, comment, at } = await ctx.approval({ title: 'Go on?', show: { first } })
@@ -85,7 +85,7 @@ describe('a handler that asks the agent', () => {
     })
   })
 
-  it('asks again for an answer that the schema refuses and JSON Schema cannot', async () => {
+  it('an answer that only the schema of the handler refuses is asked for again', async () => {
     const even = z.int().refine((n) => n % 2 === 0, 'is odd')
     const t = await open((_, ctx) => ctx.ask({ message: 'Which?', schema: even }))
     const id = await begin(t)
@@ -101,7 +101,7 @@ describe('a handler that asks the agent', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toBe(4)
   })
 
-  it('takes schemas of libraries that know no JSON Schema', async () => {
+  it('schemas of libraries without JSON Schema are accepted', async () => {
     const upper: StandardSchema<string, string> = {
       '~standard': {
         version: 1,
@@ -120,7 +120,7 @@ describe('a handler that asks the agent', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toBe('ADA')
   })
 
-  it('fails when there is no answer in time', async () => {
+  it('an expired question fails the task', async () => {
     const t = await open((_, ctx) => ctx.ask({ message: 'Well?', expiresIn: '10m' }))
     const id = await begin(t)
     expect((await t.waitFor(id, 'input_required')).question?.expires_at).toBe(
@@ -130,7 +130,7 @@ describe('a handler that asks the agent', () => {
     expect((await t.waitFor(id, 'failed')).result?.error).toMatchObject({ code: 'INPUT_EXPIRED' })
   })
 
-  it('keeps its answers over a failure', async () => {
+  it('answers survive a failed attempt', async () => {
     let tries = 0
     const t = await open(async (_, ctx) => {
       const answer = await ctx.ask({ message: 'What?' })
@@ -147,12 +147,12 @@ describe('a handler that asks the agent', () => {
   })
 })
 
-describe('a handler that asks a person', () => {
-  it('never hears of a no: the task is canceled', async () => {
-    let wentOn = false
+describe('approvals in a handler', () => {
+  it('a denied approval cancels the task, and the handler does not continue', async () => {
+    let hasContinued = false
     const t = await open(async (_, ctx) => {
       await ctx.approval({ title: 'Delete it all?' })
-      wentOn = true
+      hasContinued = true
     })
     const id = await begin(t)
     await t.deny(id, 'certainly not')
@@ -161,10 +161,10 @@ describe('a handler that asks a person', () => {
       code: 'APPROVAL_DENIED',
       message: 'certainly not',
     })
-    expect(wentOn).toBe(false)
+    expect(hasContinued).toBe(false)
   })
 
-  it('gets the payload that the person has edited', async () => {
+  it('the handler gets the edited payload', async () => {
     const t = await open(async (input, ctx) => {
       await ctx.approval({ title: 'Send it?' })
       return input
@@ -175,7 +175,7 @@ describe('a handler that asks a person', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual({ to: 'ann' })
   })
 
-  it('asks again if the edited payload makes another question', async () => {
+  it('an edited payload that changes the question is asked about again', async () => {
     const t = await open(async (input, ctx) => {
       await ctx.approval({ title: 'Send it?', show: input })
       return input
@@ -190,7 +190,7 @@ describe('a handler that asks a person', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual({ to: 'ann' })
   })
 
-  it('does not take the approval that a rule asked for as its own', async () => {
+  it('the approval of a rule does not count as that of the handler', async () => {
     const t = await open((_, ctx) => ctx.approval({ title: 'Really?' }))
     await t.gate.putPolicy(admin(), {
       id: 'ask-first',
@@ -211,8 +211,8 @@ describe('a handler that asks a person', () => {
   })
 })
 
-describe('a question', () => {
-  it('stands although the handler catches it and goes on', async () => {
+describe('identity of questions', () => {
+  it('a question is asked although the handler catches it and continues', async () => {
     for (const after of [() => 'a default', () => fail('of my own')]) {
       const t = await open(async (_, ctx) => {
         try {
@@ -228,7 +228,7 @@ describe('a question', () => {
     }
   })
 
-  it('ends the run with Parked, which can be distinguished from other errors', async () => {
+  it('a question ends the run with Parked, which can be distinguished from other errors', async () => {
     const seen: unknown[] = []
     const t = await open(async (_, ctx) => {
       try {
@@ -242,7 +242,7 @@ describe('a question', () => {
     expect(seen).toEqual([expect.any(Parked)])
   })
 
-  it('of several concurrent ones is the first; the others follow', async () => {
+  it('the first of several concurrent questions is asked first, the others follow', async () => {
     const t = await open((_, ctx) => Promise.all([ctx.ask({ message: 'a?' }), ctx.ask({ message: 'b?' })]))
     const id = await begin(t)
     for (const [message, answer] of [
@@ -256,7 +256,7 @@ describe('a question', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual([1, 2])
   })
 
-  it('of another kind than the one that was answered is a new question', async () => {
+  it('a question of another kind than the answered one is a new question', async () => {
     let run = 0
     const t = await open((_, ctx) => {
       run += 1
@@ -272,11 +272,11 @@ describe('a question', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toMatchObject({ by: 'human:approver' })
   })
 
-  it('about something else than what was approved is asked again, and that decision counts', async () => {
+  it('an approval for other content is asked for again, and the new decision counts', async () => {
     let draft = 0
     const sent: unknown[] = []
     const t = await open(async (_, ctx) => {
-      // The second run drafts another text; from then on the text stays.
+      // The second run drafts another text; later runs keep it.
       draft = Math.min(draft + 1, 2)
       const text = `draft ${draft}`
       await ctx.approval({ title: 'Send this?', show: { text } })
@@ -295,7 +295,7 @@ describe('a question', () => {
     expect(sent).toEqual(['draft 2'])
   })
 
-  it('for other input than what was answered is asked again', async () => {
+  it('a question with another message is asked again', async () => {
     let run = 0
     const t = await open((_, ctx) => {
       run += 1
@@ -313,7 +313,7 @@ describe('a question', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toBe('a file')
   })
 
-  it('is the same whatever the order of its members, with dates as texts and without undefined ones', async () => {
+  it('a question is the same in any key order, with dates as texts and without undefined values', async () => {
     let run = 0
     const t = await open((_, ctx) => {
       run += 1
@@ -328,7 +328,7 @@ describe('a question', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toMatchObject({ by: 'human:approver' })
   })
 
-  it('asked twice in a run gets two answers, in their order', async () => {
+  it('a question that is asked twice in a run gets two answers in order', async () => {
     const t = await open(async (_, ctx) => [
       await ctx.ask({ message: 'Next?' }),
       await ctx.ask({ message: 'Next?' }),
@@ -341,7 +341,7 @@ describe('a question', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual(['one', 'two'])
   })
 
-  it('of which a rule takes something out is recognised, and what stays of it is compared', async () => {
+  it('a redacted question is recognized, and its remaining content is compared', async () => {
     let run = 0
     const t = await open((_, ctx) => {
       run += 1
@@ -370,7 +370,7 @@ describe('a question', () => {
     })
   })
 
-  it('that the gate does not take fails for good, and says why', async () => {
+  it('a question that the gate refuses fails the task permanently with the reason', async () => {
     const t = await open((_, ctx) => ctx.ask({ message: 'x'.repeat(5000) }))
     const id = await begin(t)
     expect((await t.waitFor(id, 'failed')).result?.error).toMatchObject({
@@ -379,7 +379,7 @@ describe('a question', () => {
     })
   })
 
-  it('after a permanent failure is not asked', async () => {
+  it('a question after a permanent failure is not asked', async () => {
     const t = await open(async (_, ctx) => {
       if (ctx.task.payload === 'bad') throw new Permanent('no')
       await ctx.ask({ message: 'Which?' })
@@ -389,10 +389,10 @@ describe('a question', () => {
   })
 })
 
-describe('a worker whose task asks', () => {
+describe('workers with questions', () => {
   const start = workerBench()
 
-  it('is free for other tasks immediately, warns about a handler that continued, and counts the task as parked', async () => {
+  it('a worker is free for other tasks immediately, warns about a handler that continued, and counts the task as parked', async () => {
     const bench = await start()
     const warnings: string[] = []
     const warn = (_: object, message: string) => warnings.push(message)
@@ -411,13 +411,13 @@ describe('a worker whose task asks', () => {
     expect((await bench.end(id)).result?.result).toBe('this')
   })
 
-  it('asks once, though the answer to that is lost', async () => {
+  it('a question is asked once although its response is lost', async () => {
     const bench = await start()
     bench.network.loseAnswers(ASK)
     bench.start([task('asks', { run: (_, ctx) => ctx.ask({ message: 'Which?' }) })])
     const id = await bench.ask('asks')
     await bench.network.until(ASK, 2)
-    await becomes(async () => (await bench.status(id)) === 'input_required')
+    await eventually(async () => (await bench.status(id)) === 'input_required')
     const task_id = id
     const { question } = await bench.gate.getTask(admin(), { task_id })
     expect(question?.n).toBe(1)
@@ -428,10 +428,10 @@ describe('a worker whose task asks', () => {
     await bench.gate.cancelTask(admin(), { task_id })
   })
 
-  it('that stops meanwhile still asks', async () => {
+  it('a worker that is stopping still asks', async () => {
     const bench = await start()
-    const begun = new Turn()
-    const mayAsk = new Turn()
+    const begun = new Deferred()
+    const mayAsk = new Deferred()
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve()
       await mayAsk.promise

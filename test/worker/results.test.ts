@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MAX_INLINE_BYTES, type ResultStore, task } from '../../src/worker/index.ts'
 import { workerBench } from './support.ts'
 
-/** A store in memory, which says what it was given. */
+/** A result store in memory that records its calls. */
 function memoryStore() {
   const puts: { taskId: string; value: unknown; channel: string | undefined }[] = []
   const store: ResultStore = {
@@ -15,11 +15,11 @@ function memoryStore() {
   return { store, puts }
 }
 
-describe('a result', () => {
+describe('results of a worker', () => {
   const start = workerBench()
   const big = 'x'.repeat(MAX_INLINE_BYTES)
 
-  it('of more than 1 MiB leaves the task, if there is a place for it', async () => {
+  it('a result of more than 1 MiB is stored in the result store', async () => {
     const gate = await start()
     const { store: results, puts } = memoryStore()
     gate.start([task('job', { run: () => big })], { results })
@@ -37,7 +37,7 @@ describe('a result', () => {
     expect(puts).toEqual([{ taskId: task_id, value: big, channel: undefined }])
   })
 
-  it('is measured in bytes', async () => {
+  it('the size of a result is measured in bytes', async () => {
     const gate = await start()
     const { store: results, puts } = memoryStore()
     const run = () => '€'.repeat(MAX_INLINE_BYTES / 3)
@@ -46,7 +46,7 @@ describe('a result', () => {
     expect(puts).toHaveLength(1)
   })
 
-  it('of a task with a channel goes there, however small', async () => {
+  it('the result of a task with a channel is stored there, whatever its size', async () => {
     const gate = await start()
     const { store: results, puts } = memoryStore()
     const tasks = [task('job', { channel: 'file', run: () => 1 }), task('plain', { run: () => 1 })]
@@ -57,7 +57,7 @@ describe('a result', () => {
     expect(puts).toEqual([{ taskId: task_id, value: 1, channel: 'file' }])
   })
 
-  it('of bytes or a stream of bytes is stored unchanged', async () => {
+  it('bytes and byte streams are stored unchanged', async () => {
     const gate = await start()
     const chunks: unknown[] = []
     const results: ResultStore = {
@@ -79,7 +79,7 @@ describe('a result', () => {
     expect(chunks).toEqual([bytes, bytes])
   })
 
-  it('of bytes fails for good where there is no place for them', async () => {
+  it('bytes without a result store fail the task permanently', async () => {
     const gate = await start()
     gate.start([task('job', { run: () => new Uint8Array(3) })])
     expect(await gate.end(await gate.ask('job'))).toMatchObject({
@@ -89,7 +89,7 @@ describe('a result', () => {
     })
   })
 
-  it('that cannot be kept is a failure to be tried again', async () => {
+  it('a result that cannot be stored is a retryable failure', async () => {
     const gate = await start()
     let tries = 0
     const results: ResultStore = {
@@ -103,7 +103,7 @@ describe('a result', () => {
     expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', attempt: 1 })
   })
 
-  it('that is too large and has no place elsewhere fails for good, and says what to do', async () => {
+  it('a result that is too large without a result store fails permanently with a hint', async () => {
     const gate = await start({ maxBodyBytes: 8 * 1024 * 1024 })
     gate.start([task('job', { run: () => big })])
     expect(await gate.end(await gate.ask('job'))).toMatchObject({

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { task, worker } from '../../src/worker/index.ts'
 import { createTask, KEY, type Served, serveGate, servers } from '../http/support.ts'
 import { describeGates } from '../support/gates.ts'
-import { becomes } from './support.ts'
+import { eventually } from './support.ts'
 
 const ADMINS = { api_key: KEY, allow_insecure_dev: false, admin_keys: { ann: 'the-key-of-ann' } }
 const MODES = [
@@ -13,10 +13,10 @@ const MODES = [
 
 const HEADERS = { authorization: `Bearer ${KEY}` }
 
-describeGates('a worker of the SDK', (open, storeName) => {
+describeGates('SDK workers and servers', (open, storeName) => {
   const serve = servers(open)
 
-  /** Does ten tasks that report progress, and one that fails once. */
+  /** Executes ten tasks that report progress, one of which fails once. */
   const work = async (served: Served, fetch: typeof globalThis.fetch) => {
     let failures = 1
     const add = task('add', {
@@ -50,30 +50,33 @@ describeGates('a worker of the SDK', (open, storeName) => {
       )
       return tasks.map(({ body }) => body.status)
     }
-    await becomes(async () => (await statuses()).every((status) => status === 'succeeded'))
+    await eventually(async () => (await statuses()).every((status) => status === 'succeeded'))
     await started.stop()
     await running
   }
 
-  it.each(MODES)('does its tasks with %s', async (_, auth) => {
+  it.each(MODES)('the worker executes its tasks with %s', async (_, auth) => {
     const served = await serve({ auth, realTime: true, sweeping: true })
     await work(served, fetch)
     expect(served.errors).toEqual([])
   })
 
-  it.skipIf(storeName === 'sqlite')('does its tasks while two servers answer in turns', async () => {
-    const options = { auth: ADMINS, realTime: true, sweeping: true }
-    const first = await serve(options)
-    const bench = await first.another(options)
-    const second = await serveGate(bench.gate, options)
-    let requests = 0
-    const alternating: typeof fetch = (input, init) => {
-      const url = new URL(input instanceof Request ? input.url : input)
-      url.port = String(requests++ % 2 === 0 ? first.port : second.port)
-      return fetch(url, init)
-    }
-    await work(first, alternating)
-    expect(requests).toBeGreaterThan(10)
-    expect([...first.errors, ...bench.errors]).toEqual([])
-  })
+  it.skipIf(storeName === 'sqlite')(
+    'the worker executes its tasks while two servers respond in turn',
+    async () => {
+      const options = { auth: ADMINS, realTime: true, sweeping: true }
+      const first = await serve(options)
+      const bench = await first.another(options)
+      const second = await serveGate(bench.gate, options)
+      let requests = 0
+      const alternating: typeof fetch = (input, init) => {
+        const url = new URL(input instanceof Request ? input.url : input)
+        url.port = String(requests++ % 2 === 0 ? first.port : second.port)
+        return fetch(url, init)
+      }
+      await work(first, alternating)
+      expect(requests).toBeGreaterThan(10)
+      expect([...first.errors, ...bench.errors]).toEqual([])
+    },
+  )
 })

@@ -4,23 +4,23 @@ import { Permanent, type TaskContext, task, worker } from '../../src/worker/inde
 import { look, receiptTypes } from '../support/steps.ts'
 import {
   aborted,
-  becomes,
   CLAIM,
   COMPLETE,
+  Deferred,
+  eventually,
   itemsOf,
   PROGRESS,
   RELEASE,
   RENEW,
-  Turn,
   workerBench,
 } from './support.ts'
 
-const GIVEN_BACK = ['task.assigned', 'task.accepted', 'lease.released']
+const RELEASED_RECEIPTS = ['task.assigned', 'task.accepted', 'lease.released']
 
 /** Handlers that end when the test says so, or when their signal is aborted. */
 function gated() {
-  const begun = new Turn<TaskContext>()
-  const mayEnd = new Turn()
+  const begun = new Deferred<TaskContext>()
+  const mayEnd = new Deferred()
   const run = async (_: unknown, ctx: TaskContext) => {
     begun.resolve(ctx)
     await Promise.race([mayEnd.promise, aborted(ctx.signal)])
@@ -29,10 +29,10 @@ function gated() {
   return { definition: task('job', { run }), begun: begun.promise, end: mayEnd.resolve }
 }
 
-describe('a worker that is stopped', () => {
+describe('stopping a worker', () => {
   const start = workerBench()
 
-  it('lets handlers finish, tells of their ends, and takes nothing more', async () => {
+  it('stop lets handlers finish, reports their results and claims nothing more', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { concurrency: 2 })
@@ -54,7 +54,7 @@ describe('a worker that is stopped', () => {
     expect(gate.network.to(CLAIM)).toHaveLength(claims)
   })
 
-  it('resolves run, also of those that have nothing to do', async () => {
+  it('stop ends an idle worker, which cannot run again', async () => {
     const gate = await start()
     const started = gate.start([gated().definition])
     await gate.network.until(CLAIM, 1)
@@ -62,7 +62,7 @@ describe('a worker that is stopped', () => {
     expect(() => started.run()).toThrow('A worker runs only once.')
   })
 
-  it('is stopped by the signal of run', async () => {
+  it('the signal of run stops the worker', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.worker([definition])
@@ -79,7 +79,7 @@ describe('a worker that is stopped', () => {
     expect(never.metrics().claims).toBe(0)
   })
 
-  it('aborts handlers that run too long and releases their tasks without using up an attempt', async () => {
+  it('stop aborts handlers that run too long and releases their tasks without using up an attempt', async () => {
     const gate = await start()
     const { definition, begun } = gated()
     const started = gate.start([definition], { stopSeconds: 0.1 })
@@ -87,7 +87,7 @@ describe('a worker that is stopped', () => {
     const { signal } = await begun
     await started.stop()
     expect(signal.reason).toMatchObject({ name: 'TaskAborted', kind: 'shutdown' })
-    expect(await receiptTypes(gate.gate, { task_id })).toEqual(GIVEN_BACK)
+    expect(await receiptTypes(gate.gate, { task_id })).toEqual(RELEASED_RECEIPTS)
     expect(await look(gate.gate, { task_id })).toMatchObject({
       status: 'queued',
       attempt: 0,
@@ -96,7 +96,7 @@ describe('a worker that is stopped', () => {
     expect(started.metrics().types.job).toMatchObject({ released: 1, lost: 0 })
   })
 
-  it('completes a task whose handler returns after its signal was aborted', async () => {
+  it('a handler that returns after its signal was aborted completes its task', async () => {
     const gate = await start()
     const run = async (_: unknown, { signal }: TaskContext) => {
       await aborted(signal).catch(() => {})
@@ -104,7 +104,7 @@ describe('a worker that is stopped', () => {
     }
     const started = gate.start([task('job', { run })], { stopSeconds: 0 })
     const task_id = await gate.ask('job')
-    await becomes(() => started.metrics().running === 1)
+    await eventually(() => started.metrics().running === 1)
     await started.stop()
     expect(await look(gate.gate, { task_id })).toMatchObject({
       status: 'succeeded',
@@ -112,7 +112,7 @@ describe('a worker that is stopped', () => {
     })
   })
 
-  it('still takes the word of a handler that it is of no use', async () => {
+  it('a permanent failure after the abort fails the task', async () => {
     const gate = await start()
     const run = async (_: unknown, { signal }: TaskContext) => {
       await aborted(signal).catch(() => {})
@@ -120,15 +120,15 @@ describe('a worker that is stopped', () => {
     }
     const started = gate.start([task('job', { run })], { stopSeconds: 0 })
     const task_id = await gate.ask('job')
-    await becomes(() => started.metrics().running === 1)
+    await eventually(() => started.metrics().running === 1)
     await started.stop()
     expect(await gate.status(task_id)).toBe('failed')
   })
 
-  it('releases the tasks of handlers that ignore their signal, and stops', async () => {
+  it('stop releases the tasks of handlers that ignore their signal', async () => {
     const gate = await start()
-    const mayEnd = new Turn()
-    const ended = new Turn()
+    const mayEnd = new Deferred()
+    const ended = new Deferred()
     const run = async () => {
       await mayEnd.promise
       ended.resolve()
@@ -137,10 +137,10 @@ describe('a worker that is stopped', () => {
     const tasks = [task('job', { run })]
     const started = gate.start(tasks, { stopSeconds: 0, killSeconds: 0.4, concurrency: 3 })
     const ids = await Promise.all(Array.from({ length: 3 }, () => gate.ask('job')))
-    await becomes(() => started.metrics().running === 3)
+    await eventually(() => started.metrics().running === 3)
     await started.stop()
     for (const task_id of ids) {
-      expect(await receiptTypes(gate.gate, { task_id })).toEqual(GIVEN_BACK)
+      expect(await receiptTypes(gate.gate, { task_id })).toEqual(RELEASED_RECEIPTS)
       expect(await look(gate.gate, { task_id })).toMatchObject({ status: 'queued', attempt: 0 })
     }
     mayEnd.resolve()
@@ -150,7 +150,7 @@ describe('a worker that is stopped', () => {
     expect(started.metrics().types.job).toMatchObject({ released: 3, lost: 0, completed: 0 })
   })
 
-  it('keeps leases alive while handlers finish', async () => {
+  it('leases are renewed while handlers finish', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 1 })
@@ -163,7 +163,7 @@ describe('a worker that is stopped', () => {
     expect(await look(gate.gate, { task_id })).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })
 
-  it('ends within its limits when the server is away', async () => {
+  it('stop ends within its limits while the server is unreachable', async () => {
     const gate = await start()
     const { definition, begun } = gated()
     const started = gate.start([definition], { stopSeconds: 0, killSeconds: 0.4, leaseSeconds: 2 })
@@ -171,15 +171,15 @@ describe('a worker that is stopped', () => {
     await begun
     gate.network.cut()
     await started.stop()
-    // It could not be released, so it is requeued when its lease expires.
-    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    // The task could not be released, so it is requeued when its lease expires.
+    await eventually(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
-  it('releases the tasks of a claim that was pending', async () => {
+  it('stop releases the tasks of a claim that was pending', async () => {
     const gate = await start()
-    const asking = new Turn()
-    const mayGo = new Turn()
+    const asking = new Deferred()
+    const mayGo = new Deferred()
     gate.network.next(CLAIM, async (go) => {
       asking.resolve()
       await mayGo.promise
@@ -197,13 +197,13 @@ describe('a worker that is stopped', () => {
     await stopped
     expect(runs).toBe(0)
     expect(gate.network.to(RELEASE)).toHaveLength(1)
-    expect(await receiptTypes(gate.gate, { task_id })).toEqual(GIVEN_BACK)
+    expect(await receiptTypes(gate.gate, { task_id })).toEqual(RELEASED_RECEIPTS)
   })
 
-  it('that is killed releases all tasks without waiting for handlers', async () => {
+  it('kill releases all tasks without waiting for handlers', async () => {
     const gate = await start()
-    const never = new Turn()
-    const seen = new Turn<TaskContext>()
+    const never = new Deferred()
+    const seen = new Deferred<TaskContext>()
     const run = (_: unknown, ctx: TaskContext) => {
       seen.resolve(ctx)
       return never.promise
@@ -211,7 +211,7 @@ describe('a worker that is stopped', () => {
     const started = gate.start([task('job', { run })], { stopSeconds: 1000, killSeconds: 1000 })
     const task_id = await gate.ask('job')
     const { signal } = await seen.promise
-    // Also when it is being stopped already.
+    // Also while the worker is already stopping.
     const stopped = started.stop()
     await started.kill()
     await stopped
@@ -223,22 +223,22 @@ describe('a worker that is stopped', () => {
     })
   })
 
-  it('by the operator, in the response to a claim, whose tasks it releases', async () => {
+  it('drain in the response to a claim stops the worker, which releases the claimed tasks', async () => {
     const gate = await start()
     gate.network.add(CLAIM, { drain: true })
     const task_id = await gate.ask('job')
     await gate.worker([gated().definition]).run()
     expect(gate.network.to(CLAIM)).toHaveLength(1)
-    expect(await receiptTypes(gate.gate, { task_id })).toEqual(GIVEN_BACK)
+    expect(await receiptTypes(gate.gate, { task_id })).toEqual(RELEASED_RECEIPTS)
   })
 
   it.each([
     ['a renewal', RENEW],
     ['progress', PROGRESS],
-  ])('by the operator, in the answer to %s', async (_, path) => {
+  ])('drain in the response to %s stops the worker', async (_, path) => {
     const gate = await start()
-    const begun = new Turn()
-    const mayEnd = new Turn()
+    const begun = new Deferred()
+    const mayEnd = new Deferred()
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve()
       ctx.progress({ percent: 1 })
@@ -256,12 +256,12 @@ describe('a worker that is stopped', () => {
     expect(await gate.status(task_id)).toBe('succeeded')
   })
 
-  it('by the operator, whether it has work or waits for some', async () => {
+  it('draining stops an idle and a busy worker', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const idle = gate.worker([definition], { workerId: 'idle' })
     const idling = idle.run()
-    await becomes(async () => (await gate.gate.stats()).waiting_claims === 1)
+    await eventually(async () => (await gate.gate.stats()).waiting_claims === 1)
     expect((await gate.post('/v1/workers/idle/drain')).status).toBe(200)
     await idling
 
@@ -277,7 +277,7 @@ describe('a worker that is stopped', () => {
     expect(busy.metrics().claimed).toBe(1)
   })
 
-  it('is forgotten by the server, unless its name was given to it', async () => {
+  it('the server forgets a stopped worker with a generated name only', async () => {
     const gate = await start()
     const nameless = worker({ url: gate.url, tasks: [gated().definition], logger: false, signals: false })
     const known = async () => {
@@ -285,14 +285,14 @@ describe('a worker that is stopped', () => {
       return JSON.stringify(body)
     }
     const running = nameless.run()
-    const named = gate.start([gated().definition], { workerId: 'somebody' })
-    await becomes(async () => (await known()).includes(nameless.id) && (await known()).includes('somebody'))
+    const named = gate.start([gated().definition], { workerId: 'named' })
+    await eventually(async () => (await known()).includes(nameless.id) && (await known()).includes('named'))
     await Promise.all([nameless.stop(), named.stop(), running])
     expect(await known()).not.toContain(nameless.id)
-    expect(await known()).toContain('somebody')
+    expect(await known()).toContain('named')
   })
 
-  it('by the operator, in the answer about one of many leases', async () => {
+  it('drain in the result for one lease stops the worker', async () => {
     const gate = await start()
     gate.network.next(RENEW, async (go) => {
       const { results } = JSON.parse(await (await go()).text())

@@ -23,7 +23,7 @@ export interface Sent {
 
 type Rule = (sent: Sent, go: () => Promise<Response>) => Promise<Response> | undefined
 
-/** A network whose faults are the test's to choose: the first rule that answers for a request decides. */
+/** A network with faults chosen by the test: the first rule that handles a request decides. */
 export class Network {
   readonly sent: Sent[] = []
   readonly #rules = new Set<Rule>()
@@ -43,7 +43,10 @@ export class Network {
     return go()
   }
 
-  /** Applies a rule to the next requests to this path, as many as are given. Returns the way to end it. */
+  /**
+   * Applies a rule to the next requests to this path, up to the given count. Returns a function that removes the
+   * rule.
+   */
   next(path: RegExp, answer: (go: () => Promise<Response>, sent: Sent) => Promise<Response>, count = 1) {
     let left = count
     const rule: Rule = (sent, go) => {
@@ -60,12 +63,12 @@ export class Network {
     return this.next(path, (go) => go().then(() => unreachable()), count)
   }
 
-  /** Nothing arrives. */
+  /** Requests do not arrive. */
   cut(path: RegExp = /./) {
     return this.next(path, unreachable, Number.POSITIVE_INFINITY)
   }
 
-  /** Puts fields into answers. */
+  /** Adds fields to responses. */
   add(path: RegExp, fields: object, count = 1) {
     return this.next(
       path,
@@ -82,7 +85,7 @@ export class Network {
     return this.sent.filter((sent) => path.test(sent.path))
   }
 
-  /** Resolves when so many requests have gone to this path. */
+  /** Resolves when n requests have been sent to this path. */
   async until(path: RegExp, count: number): Promise<Sent[]> {
     while (this.to(path).length < count) {
       await soon(new Promise<void>((resolve) => this.#watchers.push(resolve)))
@@ -95,7 +98,7 @@ function unreachable(): Promise<never> {
   return Promise.reject(new TypeError('fetch failed', { cause: new Error('the test cut the line') }))
 }
 
-/** Items of all requests to a path that carry many. */
+/** The items of all batch requests to a path. */
 export function itemsOf(sent: readonly Pick<Sent, 'body'>[]): Members[] {
   return sent.flatMap(({ body }) => (Array.isArray(body.items) ? body.items.map(members) : []))
 }
@@ -115,18 +118,18 @@ export interface Bench extends Served {
   readonly network: Network
   /** Starts a worker over the network of the test. It is stopped when the test ends. */
   start(tasks: readonly TaskDefinition[], options?: Partial<WorkerOptions>): Worker
-  /** The same, for the test to run. */
+  /** Creates a worker for the test to run. */
   worker(tasks: readonly TaskDefinition[], options?: Partial<WorkerOptions>): Worker
-  /** Creates a task of alice's. */
+  /** Creates a task of alice. */
   ask(type: string, payload?: unknown, more?: object): Promise<string>
   status(taskId: string): Promise<string>
-  /** The task when it has come to its end. */
+  /** Waits for the task to end and returns it. */
   end(taskId: string): ReturnType<typeof look>
 }
 
 /**
- * Workers on a server with the real clock, for the tests of one file. Those that ask for nothing special share a
- * server, and leave no task behind.
+ * Workers on a server with the real clock, for the tests of one file. Tests without options share a server and
+ * leave no task behind.
  */
 export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
   const workers: Worker[] = []
@@ -136,11 +139,11 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
   afterEach(async () => {
     await Promise.all(workers.splice(0).map((worker) => worker.kill()))
     await Promise.all(own.splice(0).map(({ gate }) => gate.close()))
-    // A claim whose caller is gone could still take a task of the next test; one that was just sent has arrived by the
-    // time that a later request is answered.
+    // A claim whose caller has disconnected could still lease a task of the next test. A claim that was just sent has
+    // arrived by the time that a later request gets its response.
     await (await shared)?.get('/health')
     if (shared !== undefined)
-      await becomes(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
+      await eventually(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
     const task_ids = asked.splice(0)
     if (task_ids.length > 0) await (await shared)?.gate.cancelTasks(admin(), { task_ids })
   })
@@ -203,16 +206,17 @@ async function untilEnded(gate: Gate, task_id: string) {
   }
 }
 
-/** Resolves when it is so; looked at every few milliseconds. */
-export async function becomes(isSo: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
+/** Resolves when the condition holds; polls every few milliseconds. */
+export async function eventually(condition: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
   const end = performance.now() + seconds * 1000
-  while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(`it did not become so within ${seconds} s: ${isSo}`)
+  while (!(await condition())) {
+    if (performance.now() > end)
+      throw new Error(`the condition did not hold within ${seconds} s: ${condition}`)
     await delay(5)
   }
 }
 
-/** Resolves when the signal is aborted. */
+/** Rejects when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason)
@@ -221,7 +225,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
 }
 
 /** A promise that the test resolves. */
-export class Turn<T = void> {
+export class Deferred<T = void> {
   resolve: (value: T) => void = () => {}
   readonly promise = new Promise<T>((resolve) => {
     this.resolve = resolve

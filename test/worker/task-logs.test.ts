@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type TaskContext, task } from '../../src/worker/index.ts'
 import { agent } from '../support/gates.ts'
-import { becomes, Turn, workerBench } from './support.ts'
+import { Deferred, eventually, workerBench } from './support.ts'
 
 const LOGS = /^\/v1\/tasks\/[^/]+\/logs$/
 
@@ -11,7 +11,7 @@ describe('ctx.log', () => {
   const linesOf = async ({ gate }: Bench, task_id: string) =>
     (await gate.listLogs(agent(), { task_id, limit: 200 })).lines
 
-  it('keeps its lines with the task, the last ones too, and those of a handler that fails', async () => {
+  it('all lines are stored with the task, including the last ones and those of a failed handler', async () => {
     const bench = await start()
     const run = (_: unknown, { log }: TaskContext) => {
       log.info('begun', { page: 1 })
@@ -33,22 +33,22 @@ describe('ctx.log', () => {
     expect(JSON.stringify(await linesOf(bench, task_id))).not.toContain('worker-task-logs')
   })
 
-  it('sends lines while the task runs, many in one request', async () => {
+  it('lines are sent in batches while the task runs', async () => {
     const bench = await start()
-    const mayEnd = new Turn()
+    const mayEnd = new Deferred()
     const run = async (_: unknown, { log }: TaskContext) => {
       for (let n = 0; n < 50; n++) log.info(`line ${n}`)
       await mayEnd.promise
     }
     bench.start([task('job', { run })])
     const task_id = await bench.ask('job')
-    await becomes(async () => (await linesOf(bench, task_id)).length === 50)
+    await eventually(async () => (await linesOf(bench, task_id)).length === 50)
     expect(bench.network.to(LOGS)).toHaveLength(1)
     mayEnd.resolve()
     await bench.end(task_id)
   })
 
-  it('drops what it cannot hold, and says how much', async () => {
+  it('lines beyond the buffer are dropped, and their number is reported', async () => {
     const bench = await start()
     const run = (_: unknown, { log }: TaskContext) => {
       for (let n = 0; n < 1_500; n++) log.info(`line ${n}`)
@@ -71,8 +71,8 @@ describe('ctx.log', () => {
     ['are not JSON', { big: 10n }],
     ['refer to themselves', loop()],
     ['are very large', { text: 'x'.repeat(100_000) }],
-    ['the server does not take', { text: 'a\0b', 'lone \ud800': 1 }],
-  ])('sends a line whose fields %s, as far as that goes', async (_, fields) => {
+    ['the server refuses', { text: 'a\0b', 'lone \ud800': 1 }],
+  ])('a line whose fields %s is still sent', async (_, fields) => {
     const bench = await start()
     const run = (_input: unknown, { log }: TaskContext) => log.info('here', fields)
     bench.start([task('job', { run })])
@@ -81,7 +81,7 @@ describe('ctx.log', () => {
     expect(await linesOf(bench, task_id)).toMatchObject([{ text: 'here' }])
   })
 
-  it('never reaches the handler as an error, nor keeps the task from ending, when the server takes no lines', async () => {
+  it('lines that the server refuses neither throw in the handler nor delay the end of the task', async () => {
     const bench = await start()
     const stop = bench.network.cut(LOGS)
     const run = (_: unknown, { log }: TaskContext) => {
@@ -95,7 +95,7 @@ describe('ctx.log', () => {
     stop()
   })
 
-  it('sends nothing with sendLogs false', async () => {
+  it('sendLogs false sends nothing', async () => {
     const bench = await start()
     const run = (_: unknown, { log }: TaskContext) => log.info('only here')
     bench.start([task('job', { run })], { sendLogs: false })

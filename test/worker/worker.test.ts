@@ -14,7 +14,7 @@ import {
 } from '../../src/worker/index.ts'
 import { worker as workerCaller } from '../support/gates.ts'
 import { askMany, look, only, receiptsOf } from '../support/steps.ts'
-import { becomes, CLAIM, COMPLETE, FAIL, itemsOf, type Network, Turn, workerBench } from './support.ts'
+import { CLAIM, COMPLETE, Deferred, eventually, FAIL, itemsOf, type Network, workerBench } from './support.ts'
 
 const double = task('double', {
   input: z.object({ n: z.coerce.number() }),
@@ -22,10 +22,10 @@ const double = task('double', {
   run: ({ n }) => ({ twice: 2 * n }),
 })
 
-describe('a worker', () => {
+describe('the worker', () => {
   const start = workerBench()
 
-  it('does tasks of its types, and only those', async () => {
+  it('the worker executes tasks of its types only', async () => {
     const gate = await start()
     gate.start([double])
     const other = await gate.ask('other', { n: 1 })
@@ -34,7 +34,7 @@ describe('a worker', () => {
     expect(await gate.status(other)).toBe('queued')
   })
 
-  it('says where the result is, so that nothing is owed any more', async () => {
+  it('a completion contains an artifact, so that no obligation remains', async () => {
     const gate = await start()
     gate.start([double])
     const task_id = await gate.ask('double', { n: 1 })
@@ -45,9 +45,9 @@ describe('a worker', () => {
     expect(owed.body.open_obligations).toEqual([])
   })
 
-  it('gives a handler its context, and nothing else', async () => {
+  it('a handler gets its context and nothing else', async () => {
     const gate = await start()
-    const seen = new Turn<TaskContext>()
+    const seen = new Deferred<TaskContext>()
     gate.start([task('job', { run: (_, ctx) => seen.resolve(ctx) })])
     const task_id = await gate.ask('job', { a: 1 }, { summary: 'a job', priority: 3 })
     const ctx = await seen.promise
@@ -74,7 +74,7 @@ describe('a worker', () => {
     expect(ctx.signal.aborted).toBe(false)
   })
 
-  it('takes null for the result of a handler that gives nothing', async () => {
+  it('a handler without a return value has the result null', async () => {
     const gate = await start()
     gate.start([task('job', { run() {} })])
     expect((await gate.end(await gate.ask('job'))).result).toMatchObject({
@@ -83,7 +83,7 @@ describe('a worker', () => {
     })
   })
 
-  it('fails a task permanently whose payload does not match its schema, with the path', async () => {
+  it('a payload that does not match its schema fails the task permanently, with the path', async () => {
     const gate = await start()
     const run = () => ({ ok: true })
     const input = z.object({ user: z.object({ emails: z.array(z.email()) }) })
@@ -102,7 +102,7 @@ describe('a worker', () => {
     })
   })
 
-  it('fails a task permanently whose result does not match its schema', async () => {
+  it('a result that does not match its schema fails the task permanently', async () => {
     const gate = await start()
     const output = z.object({ text: z.string() })
     const wrong: { text: string } = JSON.parse('{"text":1}')
@@ -114,7 +114,7 @@ describe('a worker', () => {
     })
   })
 
-  it('fails a result for good that is not JSON, or that the server does not take', async () => {
+  it('a result that is not JSON or that the server refuses fails the task permanently', async () => {
     const gate = await start({ settings: { max_payload_bytes: 1000 } })
     const loop: unknown[] = []
     loop.push(loop)
@@ -140,9 +140,9 @@ describe('a worker', () => {
     ])
   })
 
-  it('does not let one result that the server refuses spoil those in the same request', async () => {
+  it('a refused result does not affect others in the same request', async () => {
     const gate = await start()
-    const all = new Turn()
+    const all = new Deferred()
     let running = 0
     const run = async (n: unknown) => {
       if (++running === 20) all.resolve()
@@ -161,7 +161,7 @@ describe('a worker', () => {
     expect(ends.map((end) => end.status)).toEqual(ends.map((_, n) => (n === 7 ? 'failed' : 'succeeded')))
   })
 
-  it('tells the server of an error, to be tried again by the policy of the task', async () => {
+  it('an error of the handler is retried by the retry policy of the task', async () => {
     const gate = await start()
     const attempts: number[] = []
     const run = (_: unknown, ctx: TaskContext) => {
@@ -182,7 +182,7 @@ describe('a worker', () => {
     expect(JSON.stringify(retry.body)).not.toContain('.ts:')
   })
 
-  it('does not try again what is permanent, and says why', async () => {
+  it('a Permanent error is not retried and is reported with its details', async () => {
     const gate = await start()
     const details = { url: 'https://x.example' }
     const run = () => {
@@ -201,7 +201,7 @@ describe('a worker', () => {
     ['60s', 60],
     [1500, 2],
     ['2m', 120],
-  ] as const)('tries again after the time that the handler asks for: %s', async (after, seconds) => {
+  ] as const)('a task is retried after the time that the handler asks for: %s', async (after, seconds) => {
     const gate = await start()
     const run = () => {
       throw new RetryAfter(after)
@@ -210,7 +210,7 @@ describe('a worker', () => {
     const task_id = await gate.ask('job')
     const { body } = only(await gate.network.until(FAIL, 1))
     expect(body).toMatchObject({ retryable: true, retry_after_seconds: seconds })
-    await becomes(async () => (await look(gate.gate, { task_id })).attempt === 1)
+    await eventually(async () => (await look(gate.gate, { task_id })).attempt === 1)
     const { next_eligible_at, updated_at } = await look(gate.gate, { task_id })
     expect(Date.parse(next_eligible_at ?? '') - Date.parse(updated_at)).toBe(seconds * 1000)
   })
@@ -219,11 +219,11 @@ describe('a worker', () => {
     ['a text', 'just a text'],
     ['nothing', undefined],
     [
-      'an error with more than the server takes',
+      'an error that is too large for the server',
       Object.assign(new Error('x'.repeat(1e5)), { details: 'y'.repeat(1e5) }),
     ],
     ['an error whose details the server refuses', new Permanent('odd', { details: { 'a\0': '\ud800' } })],
-  ])('survives a handler that throws %s', async (_, thrown) => {
+  ])('the worker survives a handler that throws %s', async (_, thrown) => {
     const gate = await start()
     const run = () => {
       throw thrown
@@ -232,9 +232,9 @@ describe('a worker', () => {
     expect((await gate.end(await gate.ask('job', {}, { max_attempts: 1 }))).status).toBe('failed')
   })
 
-  it('runs no more concurrent handlers than its concurrency allows', async () => {
+  it('the worker runs no more concurrent handlers than its concurrency allows', async () => {
     const gate = await start()
-    const all = new Turn()
+    const all = new Deferred()
     let running = 0
     let most = 0
     const run = async () => {
@@ -244,14 +244,14 @@ describe('a worker', () => {
     }
     const started = gate.start([task('job', { run })], { concurrency: 3 })
     const ids = await Promise.all(Array.from({ length: 8 }, () => gate.ask('job')))
-    await becomes(() => running === 3)
+    await eventually(() => running === 3)
     expect(started.metrics()).toMatchObject({ running: 3, leases: 3, concurrency: 3 })
     all.resolve()
     for (const id of ids) expect((await gate.end(id)).status).toBe('succeeded')
     expect(most).toBe(3)
   })
 
-  it('takes many tasks in one claim, and tells of many ends in one request', async () => {
+  it('the worker claims and completes many tasks in one request each', async () => {
     const gate = await start()
     const ids = await Promise.all(Array.from({ length: 100 }, (_, n) => gate.ask('double', { n })))
     gate.start([double], { concurrency: 100 })
@@ -261,22 +261,22 @@ describe('a worker', () => {
     expect(gate.network.to(COMPLETE).length).toBeLessThan(5)
   })
 
-  it('takes as many again when handlers that began together have ended together', async () => {
+  it('handlers that end together are followed by one claim', async () => {
     const gate = await start()
     await askMany(gate.gate, 180, { type: 'quick' })
     let runs = 0
     const run = async () => {
-      // In the same moment, and still one after the other.
+      // In the same event loop turn, but one after the other.
       for (let n = (runs++ % 9) * 10; n > 0; n--) await null
     }
     const started = gate.start([task('quick', { run })], { concurrency: 9 })
-    await becomes(() => started.metrics().types.quick?.completed === 180)
-    // 20, and a few for when answers overlap.
+    await eventually(() => started.metrics().types.quick?.completed === 180)
+    // 20, plus some for overlapping responses.
     expect(gate.network.to(CLAIM).length).toBeLessThan(30)
     expect(gate.network.to(COMPLETE).length).toBeLessThan(30)
   })
 
-  it('claims with what it offers, and waits at the server', async () => {
+  it('a claim contains the capabilities and the wait', async () => {
     const gate = await start()
     gate.start([double], { capabilities: ['gpu'], leaseSeconds: 45, pollSeconds: 7, workerId: 'w7' })
     expect(only(await gate.network.until(CLAIM, 1)).body).toEqual({
@@ -292,7 +292,7 @@ describe('a worker', () => {
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('takes over the leases of an earlier process with reclaim', async () => {
+  it('reclaim takes over the leases of an earlier process', async () => {
     const gate = await start()
     const ids = await askMany(gate.gate, 3, { type: 'double', payload: { n: 2 } })
     const before = workerCaller('w7')
@@ -301,20 +301,20 @@ describe('a worker', () => {
     for (const id of ids) expect(await gate.end(id)).toMatchObject({ status: 'succeeded', attempt: 0 })
     const claims = await gate.network.until(CLAIM, 3)
     expect(claims[0]?.body.reclaim).toBe(true)
-    await becomes(() => gate.network.to(CLAIM).at(-1)?.body.reclaim === undefined)
+    await eventually(() => gate.network.to(CLAIM).at(-1)?.body.reclaim === undefined)
   })
 
-  it('needs a name to take over what was held under it', () => {
+  it('reclaim requires a worker id', () => {
     expect(() => worker({ url: 'http://localhost', tasks: [double], reclaim: true })).toThrow(/workerId/)
   })
 
-  it('rejects immediately when the server refuses the first claim', async () => {
+  it('run rejects immediately when the server refuses the first claim', async () => {
     const { url } = await start({ auth: { api_key: 'the-right-key', allow_insecure_dev: false } })
     const refused = worker({ url, key: 'a-wrong-key', tasks: [double], logger: false, signals: false })
     await expect(refused.run()).rejects.toMatchObject({ code: 'UNAUTHENTICATED', status: 401 })
   })
 
-  it('works under a key', async () => {
+  it('the worker authenticates with its key', async () => {
     const key = 'the-right-key'
     const gate = await start({ auth: { api_key: key, allow_insecure_dev: false } })
     gate.start([double], { key })
@@ -328,7 +328,7 @@ describe('a worker', () => {
   })
 })
 
-describe('the options of a worker', () => {
+describe('worker options', () => {
   const url = 'http://127.0.0.1:9'
   const tasks = [double]
 
@@ -343,24 +343,24 @@ describe('the options of a worker', () => {
     ['killSeconds', { killSeconds: Number.NaN }],
     ['workerId', { workerId: '' }],
     ['results', { tasks: [task('job', { channel: 'file', run() {} })] }],
-  ])('are checked: %s', (name, options) => {
+  ])('the option %s is validated', (name, options) => {
     expect(() => worker({ url, tasks, ...options })).toThrow(
       new RegExp(`worker\\(\\{ ${name} \\}\\): must be`),
     )
   })
 
-  it('include an address that can be one', () => {
+  it('the URL is validated', () => {
     expect(() => worker({ url: 'nonsense', tasks })).toThrow(/"nonsense" is not the URL/)
   })
 
-  it('generate a random worker id by default', () => {
+  it('the default worker id is random', () => {
     expect(worker({ url, tasks }).id).toMatch(/^worker\.[0-9a-f]{12}$/)
     expect(worker({ url, tasks }).id).not.toBe(worker({ url, tasks }).id)
   })
 })
 
-describe('a task definition', () => {
-  it('is checked', () => {
+describe('task definitions', () => {
+  it('a task definition is validated', () => {
     expect(() => task('', { run() {} })).toThrow('The name of a task must have 1 to 255 characters.')
     expect(() => task('job', { leaseSeconds: 0.5, run() {} })).toThrow('leaseSeconds must be an integer')
     expect(() => task('job', JSON.parse('{}'))).toThrow('Task "job" has no function "run".')
@@ -369,7 +369,7 @@ describe('a task definition', () => {
     )
   })
 
-  it('infers the types of its schemas', () => {
+  it('a task definition infers the types of its schemas', () => {
     const input = z.object({ n: z.string().transform(Number) })
     const output = z.object({ text: z.string().default('') })
     const definition = task('job', {
@@ -388,13 +388,13 @@ describe('a task definition', () => {
     task('job', { output: z.object({ text: z.string() }), run: () => ({ tex: '' }) })
   })
 
-  it('takes any Standard Schema', () => {
+  it('a task definition accepts any Standard Schema', () => {
     expectTypeOf<StandardSchemaV1<string, number>>().toExtend<StandardSchema<string, number>>()
   })
 })
 
-describe('errors of handlers', () => {
-  it('have the names that other workers use', () => {
+describe('handler errors', () => {
+  it('the errors have the names that other workers use', () => {
     expect(FatalError).toBe(Permanent)
     expect(new RetryAfter('60s')).toBeInstanceOf(RetryableError)
     expect(new RetryAfter('60s')).toMatchObject({ afterMs: 60_000, message: 'Try again after 60s.' })
@@ -402,7 +402,7 @@ describe('errors of handlers', () => {
     expect(new RetryableError('busy', { after: '1.5s' }).afterMs).toBe(1500)
   })
 
-  it.each(['soon', '10', '-1s', '1w', Number.NaN, -1])('take no nonsense for a duration: %s', (after) => {
+  it.each(['soon', '10', '-1s', '1w', Number.NaN, -1])('the duration %s is refused', (after) => {
     expect(() => new RetryAfter(JSON.parse(JSON.stringify({ after })).after ?? Number.NaN)).toThrow(
       'is not a duration',
     )

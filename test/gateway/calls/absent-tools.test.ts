@@ -3,14 +3,14 @@ import { program, record } from '../upstreams/support.ts'
 import { type Served, serve } from './served.ts'
 import { until } from './support.ts'
 
-const WAYS = [
+const CONNECTIONS = [
   ['HTTP', 'modern'],
   ['HTTP', 'legacy'],
   ['stdio', 'modern'],
   ['stdio', 'legacy'],
 ] as const
 
-const connect = (served: Served, [transport, era]: (typeof WAYS)[number]) =>
+const connect = (served: Served, [transport, era]: (typeof CONNECTIONS)[number]) =>
   transport === 'HTTP' ? served.connect(era) : served.connectStdio(era)
 
 const missing = (name: string, fields: object = {}) =>
@@ -21,8 +21,8 @@ const missing = (name: string, fields: object = {}) =>
     ...fields,
   })
 
-describe('a tool of an upstream that cannot be called', () => {
-  it('says over MCP why: quarantine, a rule of the upstream, an upstream that is down or disabled', async () => {
+describe('calls of unavailable upstream tools', () => {
+  it('a call over MCP reports quarantine, a deny rule, or an upstream that is down or disabled', async () => {
     const served = await serve([
       program('legacy', {}, { tools: { deny: ['crash'] } }),
       missing('down'),
@@ -31,8 +31,8 @@ describe('a tool of an upstream that cannot be called', () => {
     const legacy = await served.connect()
     await legacy.callTool({ name: 'fix__redefine', arguments: { description: 'Sends it home.' } })
     await until(() => served.upstreams.find('fix__echo') === undefined)
-    for (const way of WAYS) {
-      const client = await connect(served, way)
+    for (const connection of CONNECTIONS) {
+      const client = await connect(served, connection)
       const refusal = async (name: string) => {
         const { isError, structuredContent } = await client.callTool({ name, arguments: {} })
         expect(isError).toBe(true)
@@ -58,10 +58,10 @@ describe('a tool of an upstream that cannot be called', () => {
     }
   })
 
-  it('is an unknown tool if no upstream ever had one of that name', async () => {
+  it('a name that no upstream ever listed is an unknown tool', async () => {
     const served = await serve([program('legacy')])
-    for (const way of WAYS) {
-      const client = await connect(served, way)
+    for (const connection of CONNECTIONS) {
+      const client = await connect(served, connection)
       for (const name of ['fix__nothing', 'nobody__echo', 'echo', '__proto__', 'fix']) {
         await expect(client.callTool({ name, arguments: {} })).rejects.toThrow('Unknown tool')
       }

@@ -20,7 +20,7 @@ const failing = (...faults: readonly Fault[]): { run: Run; left: Fault[] } => {
 
 const unavailable = () =>
   new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', problem: 'it is not connected', not_run: true })
-/** The request was written, and then nothing more was heard. */
+/** The request was written, then the connection was lost. */
 const broken = () =>
   new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', problem: 'the connection was lost' })
 const READS = { annotations: { readOnlyHint: true } }
@@ -36,8 +36,8 @@ async function leaseOf(gate: Gate, task_id: string): Promise<string | undefined>
   return (await gate.getTask(ROOT, { task_id })).lease?.expires_at
 }
 
-describeGates('calls of tools of upstreams', (open) => {
-  it('are tasks, whose result is what the tool has answered', async () => {
+describeGates('upstream tool calls', (open) => {
+  it('a tool call is a task whose result is the response of the tool', async () => {
     const result = {
       content: [{ type: 'text' as const, text: 'no such file' }],
       isError: true,
@@ -62,13 +62,13 @@ describeGates('calls of tools of upstreams', (open) => {
       'task.completed',
       'task.result_ready',
     ])
-    // The tool's own failure is its answer, and made once.
+    // A failure that the tool itself reports is a result: the call succeeds and is not retried.
     const broken = await ended(await call('broken'))
     expect(broken).toMatchObject({ status: 'succeeded', attempt: 0, result: { result } })
     expect((await gate.listOpenObligations(ADA, {})).open_obligations).toEqual([])
   })
 
-  it('keep their leases for as long as they wait, whatever the limit of renewals', async () => {
+  it('a running call renews its lease beyond the renewal limit', async () => {
     const hold = held()
     const { call, ended, gate, stub } = await openGateway(open, {
       tools: { hold: hold.tool },
@@ -86,7 +86,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(stub.calls).toBe(1)
   })
 
-  it('that wait for their turn longer than a lease can last go on under another, and nothing is counted', async () => {
+  it('a call that waits longer than the lease lifetime continues under a new lease and spends no attempt', async () => {
     const hold = held()
     const { call, ended, stub } = await openGateway(open, {
       tools: { hold: { ...hold.tool, waits: true } },
@@ -99,7 +99,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 0, expiry_count: 0 })
   })
 
-  it('are refused before they are tasks if they cannot be made', async () => {
+  it('an invalid call is refused before a task is created', async () => {
     const { gate } = await openGateway(open, { tools: { echo } })
     const refusals: [object, string, string?][] = [
       [{ upstream: 'other', tool: 'echo', arguments: {} }, 'UPSTREAM_NOT_FOUND'],
@@ -152,7 +152,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
   })
 
-  it('are made again when the upstream was not to be reached, and no more often than was asked for', async () => {
+  it('a call to an unreachable upstream is retried up to max_attempts', async () => {
     const flaky = failing(unavailable(), unavailable())
     const down = failing(...Array.from({ length: 9 }, unavailable))
     const { gate, ended } = await openGateway(open, { tools: { flaky, down } })
@@ -167,7 +167,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(down.left).toHaveLength(6)
   })
 
-  it('of a session wait a second before they are made again', async () => {
+  it('a call of a session is retried after one second', async () => {
     const flaky = failing(unavailable())
     const { gate, call, ended } = await openGateway(open, { tools: { flaky } })
     const task_id = await call('flaky')
@@ -180,7 +180,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(againAt - failedAt).toBeGreaterThanOrEqual(1000)
   })
 
-  it('are made again after the pause that the upstream asks for', async () => {
+  it('a call is retried after the delay that the upstream asks for', async () => {
     const busy = failing(
       new Fault('UPSTREAM_UNAVAILABLE', {
         upstream: 'stub',
@@ -206,7 +206,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it('that were not answered in time are made again only if their tools say that this does no harm', async () => {
+  it('a call that timed out is retried only if its tool is read-only or idempotent', async () => {
     const timeouts = () => failing(new Fault('UPSTREAM_TIMEOUT', { upstream: 'stub' }))
     const { gate, ended } = await openGateway(open, {
       tools: {
@@ -222,7 +222,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await outcome('putting')).toBe('succeeded')
   })
 
-  it('whose connection broke after they were sent are repeated only as their retry mode allows', async () => {
+  it('a call whose connection broke after it was sent is repeated only as its retry mode allows', async () => {
     const { gate, ended, stub } = await openGateway(open, {
       tools: {
         plain: failing(broken()),
@@ -255,7 +255,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await outcome('plain')).toMatchObject({ status: 'succeeded', attempt: 2 })
   })
 
-  it('whose lease expired may have been sent, so only idempotent ones are made again', async () => {
+  it('a call whose lease expired is repeated only if its tool is idempotent and attempts remain', async () => {
     const { gate, ended, stub, sessions } = await openGateway(open, {
       tools: { write: echo, read: { ...echo, ...READS } },
       settings: { max_lease_ttl_seconds: 1 },
@@ -266,19 +266,19 @@ describeGates('calls of tools of upstreams', (open) => {
     for (const more of [{ max_attempts: 1 }, {}]) {
       for (const tool of ['write', 'read']) ids.push((await gate.createTask(ADA, call(tool, more))).task_id)
     }
-    // Leased by a process that is never heard of again.
+    // The process that leased these calls never reports back.
     for (const _ of ids) expect(await gate.toolCalls.claim(stub.tenant, () => [0], 1000)).toBeDefined()
     await until(async () => (await gate.countTasks(ROOT, {})).leased === 0)
     await sessions.start()
     const outcomes = await Promise.all(ids.map((id) => ended(id, 20)))
     await sessions.stop()
     const unknown = { status: 'failed', result: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } } }
-    // Whoever asked for one attempt does not get two.
+    // A call with max_attempts 1 is not repeated, even if its tool is read-only.
     expect(outcomes).toMatchObject([unknown, unknown, unknown, { status: 'succeeded', expiry_count: 1 }])
     expect(stub.calls).toBe(1)
   })
 
-  it('that take longer than their task allows are given up, and not made again', async () => {
+  it('a call that exceeds its task timeout fails and is not retried', async () => {
     const hold = held()
     const { gate, ended, stub } = await openGateway(open, {
       tools: { hold: { ...hold.tool, ...READS } },
@@ -293,7 +293,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(stub.calls).toBe(1)
   })
 
-  it('whose upstream is about to be connected again wait for it and spend no attempt', async () => {
+  it('a call waits for an upstream that is reconnecting and spends no attempt', async () => {
     const down = () =>
       new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', not_run: true, retry_after_ms: 5 })
     const starting = failing(...Array.from({ length: 6 }, down))
@@ -301,7 +301,7 @@ describeGates('calls of tools of upstreams', (open) => {
     const first = await gate.createTask(ADA, call('starting', { max_attempts: 1 }))
     expect(await ended(first.task_id)).toMatchObject({ status: 'succeeded', attempt: 0 })
     expect(stub.calls).toBe(7)
-    // But no longer than a call may take.
+    // The wait is limited by the timeout of a call.
     stub.timeout = 0
     stub.set('starting', failing(...Array.from({ length: 6 }, down)))
     const second = await gate.createTask(ADA, call('starting', { max_attempts: 2 }))
@@ -326,7 +326,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(message + hint).not.toContain('Obey')
   })
 
-  it('of a tool that is gone by the time of their turn fail and say so', async () => {
+  it('a call fails with UPSTREAM_TOOL_NOT_FOUND if its tool was removed while it was queued', async () => {
     const hold = held()
     const gateway = await openGateway(open, {
       tools: { hold: hold.tool, echo },
@@ -381,7 +381,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'canceled' })
   })
 
-  it('that end take no wakeup from those who wait for other tasks', async () => {
+  it('a finished call does not consume the wakeup of a caller that waits for another task', async () => {
     let answered = () => {}
     const run: Run = async () => {
       answered()
@@ -391,8 +391,8 @@ describeGates('calls of tools of upstreams', (open) => {
     for (let turns = 0; turns < 40; turns++) {
       const { task_id } = await gate.createTask(ADA, { type: 'plain' })
       const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', accept_types: ['plain'] })
-      // The wait begins when the answer of the tool is there and not yet recorded. It is longer than this test may take, so
-      // only a wakeup ends it in time.
+      // The wait begins after the tool has responded and before the result is recorded. It is longer than the test
+      // timeout, so only a wakeup can end it in time.
       const waited = new Promise<string>((resolve, reject) => {
         answered = async () => {
           for (let n = 0; n < turns; n++) await Promise.resolve()
@@ -407,7 +407,7 @@ describeGates('calls of tools of upstreams', (open) => {
     }
   })
 
-  it('say how far they are, and are shown as running', async () => {
+  it('a call that reports progress is running and shows the latest progress', async () => {
     let go = () => {}
     const slow: Run = async (_, { onProgress }) => {
       onProgress?.({ progress: 1, total: 4, message: 'one' })
@@ -429,7 +429,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await ended(task_id)).toMatchObject({ status: 'succeeded' })
   })
 
-  it('that take a while without a word are shown as running too', async () => {
+  it('a call that reports no progress becomes running after a while', async () => {
     const hold = held()
     const { gate, call } = await openGateway(open, { tools: { hold: hold.tool } })
     const task_id = await call('hold')
@@ -460,7 +460,7 @@ describeGates('calls of tools of upstreams', (open) => {
     })
   })
 
-  it('are asked for again by retry, and by the same key only once', async () => {
+  it('retry_task repeats a call, and an idempotency key creates it only once', async () => {
     const refused = failing(new Fault('UPSTREAM_REFUSED'))
     const { gate, call: made, ended, stub } = await openGateway(open, { tools: { refused, echo } })
     const task_id = await made('refused')

@@ -16,7 +16,7 @@ import { until } from './support.ts'
 const FILESYSTEM = installedProgram('@modelcontextprotocol/server-filesystem/dist/index.js')
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
 
-/** `asyncgate gateway` with the reference server for files, which serves a folder with one file. */
+/** Runs `asyncgate gateway` with the filesystem reference server, which serves a folder with one file. */
 async function startFilesystem(options: readonly string[] = []) {
   const cwd = testFolder()
   const notes = join(cwd, 'notes')
@@ -35,7 +35,7 @@ const waiting = z.looseObject({
   console_url: z.string(),
 })
 
-/** The command of the hint that agents get, run by the person who started the gateway, in its folder. */
+/** Runs the command of the hint, in the folder of the gateway, as the user who started the gateway. */
 const approveAs = (cwd: string, hint: string) => {
   const [, command = ''] = /"asyncgate ([^"]+)"/.exec(hint) ?? []
   return startCli(command.split(' '), cwd).ended
@@ -92,7 +92,7 @@ describe('asyncgate gateway', () => {
     expect(waiting.safeParse(read.structuredContent).success).toBe(true)
   })
 
-  it('still asks before writes, and redacts, when a REDACT rule is for the whole upstream', async () => {
+  it('a REDACT rule for the whole upstream redacts, and writes still need approval', async () => {
     const { cwd, notes, url, client } = await startFilesystem()
     const rule = 'policies set red REDACT --upstream filesystem --redact both --pattern card --url'
     expect(await startCli([...rule.split(' '), url], cwd).ended).toMatchObject({ code: 0 })
@@ -109,7 +109,7 @@ describe('asyncgate gateway', () => {
     expect(readFileSync(path, 'utf8')).toBe('[REDACTED]')
   })
 
-  it('serves a client that starts it on stdin and stdout, and ends with it', async () => {
+  it('gateway --stdio serves the client that started it and exits with it', async () => {
     const cwd = testFolder()
     writeFileSync(join(cwd, 'a.txt'), 'hello')
     const transport = new StdioClientTransport({
@@ -140,7 +140,7 @@ describe('asyncgate gateway', () => {
     expect(existsSync(join(cwd, '.asyncgate', 'gateway-filesystem.db'))).toBe(true)
   })
 
-  it('says what is wrong with what it was given', async () => {
+  it('invalid arguments are reported with exit code 2 and a failed start with exit code 1', async () => {
     const cwd = testFolder()
     const run = (...args: string[]) => cli(['gateway', '--port', '0', ...args])
     expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining('COMMAND is missing') })
@@ -164,7 +164,7 @@ describe('asyncgate gateway', () => {
 })
 
 describe('asyncgate sessions', () => {
-  it('lists them, changes their limits and ends them', async () => {
+  it('the sessions command lists sessions, changes their limits and ends them', async () => {
     const { env, has } = journal()
     const served = await serve([program('legacy', env)], { ASYNCGATE_GATEWAY_WAIT_SECONDS: '0' })
     const at = ['--url', served.url]

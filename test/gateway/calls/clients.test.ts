@@ -31,8 +31,8 @@ const hello = (name: string) => ({
 const sessionsOf = async ({ gate }: Served) => (await gate.listSessions(ROOT, {})).sessions
 const said = (text: string) => ({ status: 200, body: { result: { content: [{ text }] } } })
 
-describe('a session', () => {
-  it('of the older revisions is what the client was given when it shook hands, until it leaves', async () => {
+describe('client sessions', () => {
+  it('a legacy client has the session of its initialize request until it deletes the session', async () => {
     const { served, url } = await start()
     const ids: string[] = []
     for (const name of ['claude', 'claude', 'o\u202ether\n']) {
@@ -56,14 +56,14 @@ describe('a session', () => {
       })
     expect((await leave(ids[0] ?? '')).status).toBe(204)
     await until(async () => (await sessionsOf(served)).length === 2)
-    // One that is not known here, as after a restart, is taken as it comes.
+    // An unknown session id, as after a restart, opens a session.
     expect(await call('from-before')).toMatchObject(said('from-before'))
     expect(await call(ids[0] ?? '')).toMatchObject(said(ids[0] ?? ''))
     expect(await sessionsOf(served)).toHaveLength(4)
     expect((await leave('')).status).toBe(405)
   })
 
-  it('of 2026-07-28 is what the client calls its instance, or its name and version', async () => {
+  it('a 2026-07-28 client has a session per client instance, or per name and version', async () => {
     for (const ASYNCGATE_MCP_FAST_PATH of ['true', 'false']) {
       const { served, url } = await start({ ASYNCGATE_MCP_FAST_PATH })
       const instance = (id: string) =>
@@ -89,7 +89,7 @@ describe('a session', () => {
     }
   })
 
-  it('is one of the principal that calls, which is no argument of the tool', async () => {
+  it('a session belongs to the calling principal, which is not passed to the tool as an argument', async () => {
     const { served, url } = await start()
     const args = { text: 'x', agent_id: 'ada' }
     await postTo(url, modernCall('fix__echo', args))
@@ -103,7 +103,7 @@ describe('a session', () => {
     })
   })
 
-  it('of a caller whose key is an argument does not hand the key on, whatever the tool asks for', async () => {
+  it("the caller's key is not passed to a tool that declares the same argument", async () => {
     const key = 'a-key-that-is-long-enough-for-a-server'
     const properties = {
       auth_token: { type: 'string', description: 'Your AsyncGate key, if you cannot send it as a header' },
@@ -120,7 +120,7 @@ describe('a session', () => {
     expect(JSON.stringify(tasks)).not.toContain(key)
   })
 
-  it('of a process on stdin and stdout is that process, and ends with it', async () => {
+  it('a stdio client has one session, which ends with its process', async () => {
     const { served } = await start()
     const [input, output] = [new PassThrough(), new PassThrough()]
     const stdio = serveStdioMcp(served.gate, {
@@ -144,7 +144,7 @@ describe('a session', () => {
   })
 })
 
-describe('the definition of a tool', () => {
+describe('tool definitions', () => {
   const tool = (name: string, outputSchema: object) => ({
     name,
     description: 'Answers with data.',
@@ -153,7 +153,7 @@ describe('the definition of a tool', () => {
     annotations: { readOnlyHint: true, title: 'Data' },
   })
 
-  it('is handed on, and its output schema where our own answers can be allowed for', async () => {
+  it("a definition is forwarded, and its output schema only if it can be combined with AsyncGate's own results", async () => {
     const plain = { properties: { n: { type: 'number' } }, required: ['n'] }
     const more = [
       tool('plain', { $schema: 'http://json-schema.org/draft-07/schema#', ...plain }),
@@ -166,14 +166,14 @@ describe('the definition of a tool', () => {
     const shown = (name: string) => tools.find((each) => each.name === `fix__${name}`)
     expect(shown('plain')).toMatchObject({
       description: expect.stringMatching(/^Answers with data\.\n\nIf the result is not there within 0 s/),
-      // The tool's own field is under another name.
+      // The field of the tool is renamed.
       inputSchema: { properties: { agent_id: { type: 'string' }, arg_agent_id: { type: 'number' } } },
       annotations: { readOnlyHint: true },
       outputSchema: { type: 'object', anyOf: [{ type: 'object', ...plain }, {}, {}, {}] },
     })
     expect(shown('referring')?.outputSchema).toBeUndefined()
     expect(shown('old')?.outputSchema).toBeUndefined()
-    // The client checks what it gets against the schema: also that the work goes on.
+    // The client validates the result against the schema, including the result of an unfinished call.
     expect(await client.callTool({ name: 'fix__plain', arguments: {} })).toMatchObject({
       structuredContent: { done: false },
     })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { PassThrough } from 'node:stream'
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { bareCall, modernCall, modernPost, type Post } from '../../mcp/endpoint.ts'
@@ -19,7 +19,7 @@ interface Options {
   readonly onprogress?: (progress: object) => void
 }
 
-/** A client of somebody else, and how it calls a tool. */
+/** Third-party clients, each with a function that calls a tool. */
 const CLIENTS: Readonly<Record<string, (served: Served) => Promise<Caller>>> = {
   'SDK v2, 2026-07-28': async (served) => {
     const client = await served.connect('modern', 'claude')
@@ -30,9 +30,9 @@ const CLIENTS: Readonly<Record<string, (served: Served) => Promise<Caller>>> = {
     return (name, args, options) => client.callTool({ name, arguments: args }, options)
   },
   'SDK v1': async (served) => {
-    const client = new OldClient({ name: 'claude', version: '1' })
+    const client = new ClientV1({ name: 'claude', version: '1' })
     const requestInit = { headers: { ...asCaller(suiteAuthMode(), {}).headers } }
-    await client.connect(new OldHttp(new URL(`${served.url}/mcp`), { requestInit }))
+    await client.connect(new HttpTransportV1(new URL(`${served.url}/mcp`), { requestInit }))
     onTestFinished(() => client.close())
     return (name, args, options) => client.callTool({ name, arguments: { ...args } }, undefined, options)
   },
@@ -55,13 +55,13 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   return { served, has, lines, all, one }
 }
 
-/** A request of which only the beginning counts. */
+/** Sends a request whose response may be ignored. */
 function send(served: Served, { body, headers }: Post, signal: AbortSignal): Promise<unknown> {
   const all = { 'content-type': 'application/json', ...asCaller(suiteAuthMode(), {}).headers, ...headers }
   return fetch(`${served.url}/mcp`, { method: 'POST', headers: all, body: JSON.stringify(body), signal })
 }
 
-/** A program that calls a tool and waits for the result, as a client at the command line does. */
+/** A program that calls a tool and waits for the result, as a command-line client does. */
 const CALLING_CLIENT = `
   import { text } from 'node:stream/consumers'
   const { Client, StreamableHTTPClientTransport } = await import(process.env.SDK)
@@ -71,10 +71,10 @@ const CALLING_CLIENT = `
   await client.callTool({ name: 'fix__wait', arguments: {} })
 `
 
-describe.each(Object.keys(CLIENTS))('a call of %s that is held', (name) => {
+describe.each(Object.keys(CLIENTS))('a held call of %s', (name) => {
   const connect = (served: Served) => (CLIENTS[name] ?? CLIENTS['SDK v1'])?.(served)
 
-  it('is canceled by its client: the task ends, and the upstream hears of it', async () => {
+  it('a client that cancels a call cancels the task and the call of the upstream', async () => {
     const { served, has, one } = await start()
     const call = await connect(served)
     const stop = new AbortController()
@@ -86,11 +86,11 @@ describe.each(Object.keys(CLIENTS))('a call of %s that is held', (name) => {
     const { cancellation } = await one('canceled')
     expect(cancellation?.reason).toMatch(/^The MCP client claude 1 canceled the call/)
     await until(async () => (await one('canceled')).cancellation?.stopped_at)
-    // The session goes on.
+    // The session stays usable.
     expect(await call?.('fix__echo', { text: 'next' })).toMatchObject({ content: [{ text: 'next' }] })
   })
 
-  it('is never made if it is canceled while it waits for its turn', async () => {
+  it('a call that is canceled while it is queued is never sent', async () => {
     const { served, has, lines, one, all } = await start({ ASYNCGATE_GATEWAY_SESSION_WORKERS: '1' })
     const call = await connect(served)
     const [first, second] = [new AbortController(), new AbortController()]
@@ -108,7 +108,7 @@ describe.each(Object.keys(CLIENTS))('a call of %s that is held', (name) => {
     expect(lines()).not.toContain('crash')
   })
 
-  it('tells how far it is, if the client asks for that', async () => {
+  it('progress is reported if the client asks for it', async () => {
     const { served, has } = await start()
     const call = await connect(served)
     const stop = new AbortController()
@@ -119,27 +119,30 @@ describe.each(Object.keys(CLIENTS))('a call of %s that is held', (name) => {
     await until(() => heard.length > 0)
     expect(heard).toEqual([{ progress: 1, total: 2, message: 'step 1' }])
     stop.abort()
-    // A call that is told of progress is answered all the same.
+    // A call with progress reports still returns its result.
     const done = await call?.('fix__echo', { text: 'on' }, { onprogress: () => {} })
     expect(done).toMatchObject({ content: [{ text: 'on' }] })
   })
 })
 
-describe('a call that is held', () => {
-  it.each(['2026-07-28', '2025-11-25'])('is canceled when its request is closed: %s', async (revision) => {
-    const { served, has, one } = await start()
-    const stop = new AbortController()
-    const post = revision === '2026-07-28' ? modernCall('fix__wait') : bareCall('fix__wait')
-    const held = send(served, post, stop.signal)
-    held.catch(() => {})
-    await has('wait')
-    stop.abort()
-    await has('cancelled')
-    await one('canceled')
-  })
+describe('held calls', () => {
+  it.each(['2026-07-28', '2025-11-25'])(
+    'a held call is canceled when its request is closed: %s',
+    async (revision) => {
+      const { served, has, one } = await start()
+      const stop = new AbortController()
+      const post = revision === '2026-07-28' ? modernCall('fix__wait') : bareCall('fix__wait')
+      const held = send(served, post, stop.signal)
+      held.catch(() => {})
+      await has('wait')
+      stop.abort()
+      await has('cancelled')
+      await one('canceled')
+    },
+  )
 
   it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-    'is canceled when the process of its client ends by %s',
+    'a held call is canceled when the process of its client ends by %s',
     async (signal) => {
       const { served, has, one } = await start()
       const { headers } = asCaller(suiteAuthMode(), {})
@@ -158,7 +161,7 @@ describe('a call that is held', () => {
     },
   )
 
-  it('is canceled only by its own session, under its own id', async () => {
+  it('a held call is canceled only by its own session and its own request id', async () => {
     const { served, has, one, all } = await start()
     const stop = new AbortController()
     const inSession = (id: string, post: Post) => ({
@@ -181,11 +184,11 @@ describe('a call that is held', () => {
     expect((await one('canceled')).cancellation?.reason).toBe(
       'The MCP client canceled the call: the user pressed Esc',
     )
-    // Its request is answered, though nobody waits for that.
+    // The canceled request still gets a response.
     expect(await held).toMatchObject({ status: 200 })
   })
 
-  it('goes on once it was answered with a task, whatever its client does then', async () => {
+  it('a call that was answered with a task continues after its client disconnects', async () => {
     const { served, has, lines, one } = await start({ ASYNCGATE_GATEWAY_WAIT_SECONDS: '1' })
     const plain = await served.connect('legacy')
     expect(await plain.callTool({ name: 'fix__wait', arguments: {} })).toMatchObject({
@@ -201,7 +204,7 @@ describe('a call that is held', () => {
     expect(lines()).not.toContain('cancelled')
   })
 
-  it('is not canceled if it waits for a person', async () => {
+  it('a call that waits for approval is not canceled when its request is closed', async () => {
     const { served, one } = await start()
     await served.gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'wait' } })
     const stop = new AbortController()
@@ -214,7 +217,7 @@ describe('a call that is held', () => {
   })
 })
 
-describe('a call over stdin and stdout', () => {
+describe('held calls over stdio', () => {
   async function startStdio() {
     const bench = await start()
     const [input, output] = [new PassThrough(), new PassThrough()]
@@ -247,7 +250,7 @@ describe('a call over stdin and stdout', () => {
     return { ...bench, input, stdio, say, call, heard: () => heard }
   }
 
-  it('is canceled by a notification', async () => {
+  it('a notification cancels a call over stdio', async () => {
     const { call, say, has, one, heard } = await startStdio()
     call(2, 'wait')
     await has('wait')
@@ -259,7 +262,7 @@ describe('a call over stdin and stdout', () => {
     expect(heard()).not.toContain('"id":2')
   })
 
-  it('is canceled when the client closes stdin', async () => {
+  it('a call over stdio is canceled when the client closes stdin', async () => {
     const { call, input, has, one } = await startStdio()
     call(2, 'wait')
     await has('wait')
@@ -268,7 +271,7 @@ describe('a call over stdin and stdout', () => {
     await one('canceled')
   })
 
-  it('is not canceled when the server stops', async () => {
+  it('a call over stdio is not canceled when the server stops', async () => {
     const { call, stdio, has, lines, one } = await startStdio()
     call(2, 'wait')
     await has('wait')
@@ -278,7 +281,7 @@ describe('a call over stdin and stdout', () => {
     expect(lines()).not.toContain('cancelled')
   })
 
-  it('tells how far it is, if the client asks for that', async () => {
+  it('progress of a call over stdio is reported if the client asks for it', async () => {
     const { call, heard } = await startStdio()
     call(2, 'deaf', { progressToken: 'mine' })
     await until(() => heard().includes('notifications/progress'))

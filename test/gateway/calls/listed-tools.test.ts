@@ -16,7 +16,7 @@ async function listed(client: Client): Promise<string[]> {
   return tools.map(({ name }) => name).filter((name) => name.startsWith('fix__'))
 }
 
-it('a tool that is blocked is not listed, and a call of it says which rule blocks it', async () => {
+it('a blocked tool is not listed, and a call of it names the rule that blocks it', async () => {
   const served = await serve([program('legacy')], { ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK' })
   for (const era of ERAS) {
     const client = await served.connect(era)
@@ -44,21 +44,21 @@ it('a tool that is blocked is not listed, and a call of it says which rule block
   }
 })
 
-it('clients hear when a change of the rules gives them other tools', async () => {
+it('clients are notified when a policy change alters their tool list', async () => {
   const served = await serve([program('legacy')], { ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK' })
   const client = await served.connect('modern')
-  let told = 0
+  let changes = 0
   client.setNotificationHandler('notifications/tools/list_changed', () => {
-    told += 1
+    changes += 1
   })
   expect(await listed(client)).toEqual([])
   const listening = await client.listen({ toolsListChanged: true })
   await put(served, 'other', { action: 'ALLOW', scope: { upstream: 'other' } })
   await put(served, 'echo', { action: 'ALLOW', scope: { tool: 'echo' } })
-  await until(() => told > 0)
+  await until(() => changes > 0)
   expect(await listed(client)).toEqual(['fix__echo'])
   await listening.close()
-  expect(told).toBe(1)
+  expect(changes).toBe(1)
 })
 
 it('a caller with a bound key sees the tools it may call; others see the tools that any caller may call', async () => {

@@ -8,8 +8,8 @@ import { deferred } from '../../../src/util/abort.ts'
 import { Semaphore } from '../../../src/util/semaphore.ts'
 import { GATEWAY_DEFAULTS, until } from './support.ts'
 
-describe('the settings of the gateway', () => {
-  it('have the documented defaults', () => {
+describe('gateway settings', () => {
+  it('the gateway settings have the documented defaults', () => {
     const { config } = reportConfig({ env: {}, file: '/dev/null' })
     expect(config?.server).toMatchObject(GATEWAY_DEFAULTS)
   })
@@ -35,7 +35,7 @@ describe('session lanes', () => {
   })
 })
 
-describe('calls that become ready later', () => {
+describe('calls with a delay', () => {
   it('the callback gets the lane and the number of calls that are due', async () => {
     const reported: [number, number][] = []
     const due = new Due((lane, count) => reported.push([lane, count]))
@@ -46,7 +46,7 @@ describe('calls that become ready later', () => {
     const total = () => reported.reduce((sum, [, count]) => sum + count, 0)
     await until(() => total() === 3)
     expect(reported[0]).toEqual([2, 1])
-    // In one callback or in two, depending on the clock.
+    // One callback or two, depending on the clock.
     expect(reported.slice(1).every(([lane]) => lane === 1)).toBe(true)
     expect(due.size).toBe(1)
     due.stop()
@@ -56,7 +56,7 @@ describe('calls that become ready later', () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Slots over a queue of the test. Each claim waits until it is answered. */
+/** Slots over a queue that the test controls. Each claim waits until the test resolves it. */
 function slotsOver(permits: Semaphore, limit = 3) {
   const claims: ReturnType<typeof deferred<string | undefined>>[] = []
   const making: ReturnType<typeof deferred<void>>[] = []
@@ -94,11 +94,11 @@ function slotsOver(permits: Semaphore, limit = 3) {
   }
 }
 
-/** Slots do not look into it. */
+/** Slots do not inspect the call. */
 const CALL = 'a call'
 
-describe('slots', () => {
-  it('claim once for each announced call', async () => {
+describe('call slots', () => {
+  it('slots claim once for each announced call', async () => {
     const { slots, claims, wake, answer, finish } = slotsOver(new Semaphore(10))
     await wake()
     expect(claims).toHaveLength(1)
@@ -108,7 +108,7 @@ describe('slots', () => {
     expect(slots.isIdle).toBe(true)
   })
 
-  it('claim again if a call was announced during a claim that found nothing', async () => {
+  it('slots claim again if a call was announced during a claim that found nothing', async () => {
     const { slots, claims, wake, answer } = slotsOver(new Semaphore(10), 1)
     await wake()
     await wake()
@@ -120,7 +120,7 @@ describe('slots', () => {
     expect(slots.isIdle).toBe(true)
   })
 
-  it('claim the next call after a look has found one', async () => {
+  it('slots claim the next call after a load round has found one', async () => {
     const { slots, claims, making, answer } = slotsOver(new Semaphore(10))
     slots.look()
     await turn()
@@ -139,7 +139,7 @@ describe('slots', () => {
     const two = slotsOver(permits)
     await one.wake(9)
     await two.wake()
-    // The second call of the first session was waiting before the other session; its third has to wait.
+    // The second call of the first session was queued before the other session; its third has to wait.
     for (const _ of [1, 2]) {
       await one.answer(CALL)
       expect(two.claims).toHaveLength(0)
@@ -153,7 +153,7 @@ describe('slots', () => {
     expect(permits.held).toBe(0)
   })
 
-  it('claim no more after a stop, which resolves when the last call has ended', async () => {
+  it('stopped slots claim no more, and stop resolves when the last call has ended', async () => {
     const { slots, claims, wake, answer, finish } = slotsOver(new Semaphore(10))
     await wake(5)
     await answer(CALL)
@@ -169,7 +169,7 @@ describe('slots', () => {
     expect(claims).toHaveLength(0)
   })
 
-  it('a stop gives up the wait for a permit', async () => {
+  it('stop ends the wait for a permit', async () => {
     const permits = new Semaphore(1)
     const release = await permits.acquire()
     const { slots, wake } = slotsOver(permits)
@@ -181,7 +181,7 @@ describe('slots', () => {
   })
 })
 
-describe('the name of an upstream that is a command', () => {
+describe('default name of an upstream command', () => {
   it.each([
     ['npx -y @modelcontextprotocol/server-filesystem /srv', 'filesystem'],
     ['npx -y @modelcontextprotocol/server-everything@1.2.3', 'everything'],
@@ -194,7 +194,7 @@ describe('the name of an upstream that is a command', () => {
     ['python3 -m asyncgate', 'upstream'],
     ['npx -y @playwright/mcp', 'playwright'],
     ['node index.js', 'upstream'],
-  ])('%s is %s', (command, name) => {
+  ])('the command %s is named %s', (command, name) => {
     expect(upstreamName(command.split(' '))).toBe(name)
   })
 })

@@ -1,4 +1,4 @@
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { describe, expect, it } from 'vitest'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
@@ -18,11 +18,11 @@ const NOTES = [
   { uri: 'note://b', name: 'B' },
 ]
 
-/** The official client of both eras over HTTP and stdio, and the one that came before it. */
+/** The current SDK client in both eras over HTTP and stdio, and the client of SDK v1. */
 async function everyClient(served: Served) {
-  const old = new OldClient({ name: 'old', version: '1' })
+  const clientV1 = new ClientV1({ name: 'old', version: '1' })
   const { headers } = asCaller(suiteAuthMode(), {})
-  await old.connect(
+  await clientV1.connect(
     new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), {
       requestInit: { headers: { ...headers } },
     }),
@@ -33,7 +33,7 @@ async function everyClient(served: Served) {
     await served.connectStdio('modern'),
     await served.connectStdio('legacy'),
   ]
-  return { clients, old }
+  return { clients, clientV1 }
 }
 
 /** A server with one upstream, `fix`, that has these prompts and resources. */
@@ -55,16 +55,16 @@ const errorOf = (code: string, details: object = {}) => ({
   data: { code, details: expect.objectContaining(details) },
 })
 
-describe('prompts and resources of an upstream', () => {
-  it('are listed, read and completed under its name, by every official client', async () => {
+describe('upstream prompts and resources', () => {
+  it('every official client lists, reads and completes them under the name of the upstream', async () => {
     const served = await serve([installed('server-everything')])
-    const { clients, old } = await everyClient(served)
+    const { clients, clientV1 } = await everyClient(served)
     const prompt = { name: 'everything__args-prompt', arguments: { city: 'Oslo' } }
     const uri = 'everything+demo://resource/static/document/features.md'
     const blob = 'everything+demo://resource/dynamic/blob/1'
     const ref = { type: 'ref/prompt', name: 'everything__completable-prompt' } as const
     const complete = { ref, argument: { name: 'department', value: 'S' } }
-    for (const client of [...clients, old]) {
+    for (const client of [...clients, clientV1]) {
       expect(client.getServerCapabilities()).toMatchObject({
         prompts: { listChanged: true },
         resources: { listChanged: true },
@@ -95,7 +95,7 @@ describe('prompts and resources of an upstream', () => {
       })
       expect(await client.complete(complete)).toMatchObject({ completion: { values: ['Sales', 'Support'] } })
     }
-    await old.close()
+    await clientV1.close()
     expect(served.upstreams.get('everything')?.offers).toEqual({
       prompts: 4,
       resources: expect.any(Number),
@@ -111,7 +111,7 @@ describe('prompts and resources of an upstream', () => {
     })
   })
 
-  it('that embed resources name them so that they can be read', async () => {
+  it('embedded resources are renamed so that they can be read', async () => {
     const served = await serve([installed('server-everything')])
     const client = await served.connect()
     const { messages } = await client.getPrompt({
@@ -127,7 +127,7 @@ describe('prompts and resources of an upstream', () => {
     expect(await client.readResource({ uri })).toMatchObject({ contents: [{ uri }] })
   })
 
-  it('are announced only if an upstream has some', async () => {
+  it('prompt and resource capabilities are announced only if an upstream has them', async () => {
     const served = await serve([installed('server-filesystem', [folder()])])
     for (const client of (await everyClient(served)).clients) {
       const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
@@ -135,7 +135,7 @@ describe('prompts and resources of an upstream', () => {
     }
   })
 
-  it.each(ERAS)('are read page by page from a server of the %s era, and listed in pages', async (era) => {
+  it.each(ERAS)('all pages are read from a server of the %s era, and lists are paginated', async (era) => {
     const many = Array.from({ length: 720 }, (_, i) => ({
       uri: `note://${String(i).padStart(4, '0')}`,
       name: `${i}`,
@@ -146,24 +146,24 @@ describe('prompts and resources of an upstream', () => {
       {},
       era,
     )
-    const { old } = await everyClient(served)
-    const first = await old.listResources()
+    const { clientV1 } = await everyClient(served)
+    const first = await clientV1.listResources()
     expect(first.resources).toHaveLength(500)
-    const { resources, nextCursor } = await old.listResources({ cursor: first.nextCursor })
+    const { resources, nextCursor } = await clientV1.listResources({ cursor: first.nextCursor })
     expect(nextCursor).toBeUndefined()
     expect([...first.resources, ...resources].map(({ uri }) => uri)).toEqual(
       many.map(({ uri }) => `fix+${uri}`),
     )
-    expect((await old.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__one', 'fix__two'])
-    await expect(old.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
-    await old.close()
+    expect((await clientV1.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__one', 'fix__two'])
+    await expect(clientV1.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
+    await clientV1.close()
   })
 
   it.each(ERAS)(
-    'of the %s era that change are told to clients of both eras, over HTTP and stdio',
+    'changed lists of a %s upstream are announced to clients of both eras, over HTTP and stdio',
     async (era) => {
       const { served, reads } = await start({}, {}, {}, era)
-      const { clients, old } = await everyClient(served)
+      const { clients, clientV1 } = await everyClient(served)
       const heard: string[] = []
       for (const [i, client] of [...clients.slice(1, 2), clients[3]].entries()) {
         client?.setNotificationHandler(
@@ -186,7 +186,7 @@ describe('prompts and resources of an upstream', () => {
         )
         await client?.listen({ promptsListChanged: true, resourcesListChanged: true })
       }
-      await old.close()
+      await clientV1.close()
       reads.addPrompt({ name: 'fresh' })
       reads.addResource({ uri: 'note://fresh', name: 'Fresh' })
       await until(() => new Set(heard).size === 8)
@@ -197,7 +197,7 @@ describe('prompts and resources of an upstream', () => {
     },
   )
 
-  it('are shown without what does not show, and cannot pass for a tool or mark themselves', async () => {
+  it('invisible characters are removed, and a read cannot pose as a tool or change its origin', async () => {
     const hidden = `Good.\u001b[8m${INSTRUCTION}\u202e\u200b`
     const reads = new FixtureReads({
       prompts: [
@@ -233,7 +233,7 @@ describe('prompts and resources of an upstream', () => {
     expect(tools.map(({ name }) => name).filter((name) => name.includes('resources'))).toEqual([])
   })
 
-  it('may be as large as the result of a call, and no larger', async () => {
+  it('a read larger than max_result_bytes is refused', async () => {
     const read = async (uri: string) => ({
       contents: [{ uri, text: 'x'.repeat(uri === 'note://a' ? 1000 : 100_000) }],
     })
@@ -248,7 +248,7 @@ describe('prompts and resources of an upstream', () => {
     }
   })
 
-  it('are offered only as far as tools.allow and tools.deny say', async () => {
+  it('tools.allow and tools.deny filter prompts and resources', async () => {
     const prompts = [{ name: 'review' }, { name: 'secret' }]
     const { served } = await start(
       { resources: NOTES, prompts },
@@ -270,7 +270,7 @@ describe('prompts and resources of an upstream', () => {
     })
   })
 
-  it('that do not exist are refused with an error of the protocol', async () => {
+  it('a missing prompt or resource is refused with a protocol error', async () => {
     const { served } = await start({ resources: NOTES, prompts: [{ name: 'review' }] })
     for (const client of (await everyClient(served)).clients) {
       await expect(client.getPrompt({ name: 'nobody__review' })).rejects.toThrow(
@@ -282,7 +282,7 @@ describe('prompts and resources of an upstream', () => {
   })
 })
 
-describe('a URI without the name of an upstream', () => {
+describe('resource URIs without an upstream name', () => {
   const two = async () => {
     const records = []
     for (const [name, resources] of [
@@ -298,7 +298,7 @@ describe('a URI without the name of an upstream', () => {
     return serve(records, PRIVATE)
   }
 
-  it('will do where only one upstream can be meant', async () => {
+  it('a URI without a prefix is accepted if it belongs to exactly one upstream', async () => {
     const client = await (await two()).connect('modern')
     expect(await client.readResource({ uri: 'note://b' })).toMatchObject({
       contents: [{ uri: 'one+note://b', text: 'one' }],
@@ -316,10 +316,10 @@ describe('a URI without the name of an upstream', () => {
   })
 })
 
-describe('a read', () => {
+describe('policy and lifecycle of reads', () => {
   const options = { resources: NOTES, prompts: [{ name: 'review' }] }
 
-  it('that a rule or the default blocks leaves what a blocked call leaves', async () => {
+  it('a blocked read leaves the same record as a blocked call', async () => {
     const { served } = await start(options, blocked)
     await served.gate.putPolicy(ROOT, {
       id: 'prompts',
@@ -346,7 +346,7 @@ describe('a read', () => {
     expect(receipts).toHaveLength(clients.length)
   })
 
-  it('that needs approval names its task, and an approval that is remembered is for that resource only', async () => {
+  it('a read that needs approval names its task, and a remembered approval covers only that resource', async () => {
     const { served } = await start(options, asking)
     for (const [i, client] of (await everyClient(served)).clients.entries()) {
       const meta = { _meta: { 'io.asyncgate/agent_id': `agent-${i}` } }
@@ -364,7 +364,7 @@ describe('a read', () => {
     }
   })
 
-  it('is redacted as a result is, and completions with it', async () => {
+  it('reads and completions are redacted like results', async () => {
     const card = 'card 4111111111111111'
     const read = async (uri: string) => ({ contents: [{ uri, text: card }] })
     const get = () => ({
@@ -390,7 +390,7 @@ describe('a read', () => {
     expect(reads.completed).toEqual(['x'])
   })
 
-  it('that is not allowed completes nothing', async () => {
+  it('a read that is not allowed yields no completions', async () => {
     const { served, reads } = await start(options, asking)
     const client = await served.connect('modern')
     const ref = { type: 'ref/resource', uri: 'fix+note://{id}' } as const
@@ -399,7 +399,7 @@ describe('a read', () => {
     expect(reads.completed).toEqual([])
   })
 
-  it('that its client gives up is canceled, and the upstream hears of it', async () => {
+  it('a read that the client aborts is canceled at the upstream', async () => {
     let begun = 0
     let stopped = 0
     const read = (_: string, signal: AbortSignal) =>
@@ -428,7 +428,7 @@ describe('a read', () => {
     }
   })
 
-  it('that takes too long goes on as a task, or is canceled where calls are', async () => {
+  it('a read that exceeds the wait continues as a task, or is canceled with at_timeout cancel', async () => {
     const read = () => new Promise<never>(() => {})
     for (const [how, code, status] of [
       ['keep', 'READ_NOT_DONE', 'running'],
@@ -444,7 +444,7 @@ describe('a read', () => {
     }
   })
 
-  it('of an upstream that is down says so', async () => {
+  it('a read from an upstream that is down fails with UPSTREAM_UNAVAILABLE', async () => {
     const reads = new FixtureReads(options)
     const upstream = await httpFixture('modern', { reads })
     const down = record({
@@ -463,7 +463,7 @@ describe('a read', () => {
     }
   })
 
-  it('can be made over REST as a task, whose arguments are checked', async () => {
+  it('a read can be created as a task over REST, and its arguments are validated', async () => {
     const { served } = await start(options)
     const made = (tool: string, args: object) =>
       served.gate.createTask(ROOT, {

@@ -16,7 +16,7 @@ const redactAll = (served: Served, redact: object) =>
 const call = (client: Client, name: string, args: object = {}) =>
   client.callTool({ name, arguments: { ...args } })
 
-it('a client gets images whole and in their place while patterns redact the texts around them', async () => {
+it('patterns redact texts and leave images and their positions unchanged', async () => {
   const served = await serve([installed('server-everything')])
   for (const era of ['modern', 'legacy'] as const) {
     const client = await served.connect(era)
@@ -31,7 +31,7 @@ it('a client gets images whole and in their place while patterns redact the text
   }
 })
 
-it('an image that is too large for the task itself is stored whole, and comes back whole', async () => {
+it('an offloaded image is stored and returned unchanged', async () => {
   const root = folder()
   const served = await serve([installed('server-filesystem', [root])])
   await redactAll(served, { patterns: ['card', 'api_key'] })
@@ -44,7 +44,7 @@ it('an image that is too large for the task itself is stored whole, and comes ba
   expect(content).toEqual([image])
 })
 
-it('a path that leads to the data of an image puts a text in its place', async () => {
+it('a redacted path to image data replaces the image with a text', async () => {
   const served = await serve([installed('server-everything')])
   await redactAll(served, { paths: ['$.content[*].data'] })
   const { content } = await call(await served.connect(), 'everything__get-tiny-image')

@@ -25,35 +25,32 @@ async function asks(client: Client): Promise<string> {
 
 const ANSWER = { content: [{ type: 'text', text: 'hello' }] }
 
-describe.each(TRANSPORTS)(
-  'an approval that is remembered for a client without an agent_id, over %s',
-  (_, connect) => {
-    it('covers every client of that name and no other client', async () => {
-      const served = await serve([program('modern')], { ASYNCGATE_UPSTREAM_DEFAULT: 'REQUIRE_APPROVAL' })
-      const claude = await connect(served, 'Claude Code')
-      const others = await Promise.all(TRANSPORTS.map(([, connectOther]) => connectOther(served, 'codex')))
-      const task_id = await asks(claude)
-      expect(await served.gate.getTask(admin(), { task_id })).toMatchObject({
-        created_by: { kind: 'agent', id: 'claude-code' },
-      })
-      const remember_until = new Date(Date.now() + 3_600_000).toISOString()
-      const { rule_id } = await served.gate.approve(person(), { task_id, remember_until })
-      expect(rule_id).toBeDefined()
-      expect(await served.gate.getPolicy(admin(), { id: String(rule_id) })).toMatchObject({
-        scope: { principal: 'agent:claude-code', upstream: 'fix', tool: 'echo' },
-      })
-      expect(await echo(claude)).toMatchObject(ANSWER)
-      // The name is the agent, whichever process or transport it comes from.
-      for (const [, connectAgain] of TRANSPORTS) {
-        expect(await echo(await connectAgain(served, 'Claude Code'))).toMatchObject(ANSWER)
-      }
-      for (const other of others) await asks(other)
-      for (const name of ['claude', 'Claude Code 2', 'claude-code.2', 'agent:claude-code', 'root']) {
-        await asks(await connect(served, name))
-      }
-      // Another tool of the same upstream still needs approval.
-      const { structuredContent } = await claude.callTool({ name: 'fix__wait', arguments: {} })
-      expect(waiting.safeParse(structuredContent).success).toBe(true)
+describe.each(TRANSPORTS)('a remembered approval for a client without an agent_id, over %s', (_, connect) => {
+  it('the approval covers every client of that name and no other client', async () => {
+    const served = await serve([program('modern')], { ASYNCGATE_UPSTREAM_DEFAULT: 'REQUIRE_APPROVAL' })
+    const claude = await connect(served, 'Claude Code')
+    const others = await Promise.all(TRANSPORTS.map(([, connectOther]) => connectOther(served, 'codex')))
+    const task_id = await asks(claude)
+    expect(await served.gate.getTask(admin(), { task_id })).toMatchObject({
+      created_by: { kind: 'agent', id: 'claude-code' },
     })
-  },
-)
+    const remember_until = new Date(Date.now() + 3_600_000).toISOString()
+    const { rule_id } = await served.gate.approve(person(), { task_id, remember_until })
+    expect(rule_id).toBeDefined()
+    expect(await served.gate.getPolicy(admin(), { id: String(rule_id) })).toMatchObject({
+      scope: { principal: 'agent:claude-code', upstream: 'fix', tool: 'echo' },
+    })
+    expect(await echo(claude)).toMatchObject(ANSWER)
+    // The agent is identified by the client name, whatever its process or transport.
+    for (const [, connectAgain] of TRANSPORTS) {
+      expect(await echo(await connectAgain(served, 'Claude Code'))).toMatchObject(ANSWER)
+    }
+    for (const other of others) await asks(other)
+    for (const name of ['claude', 'Claude Code 2', 'claude-code.2', 'agent:claude-code', 'root']) {
+      await asks(await connect(served, name))
+    }
+    // Another tool of the same upstream still needs approval.
+    const { structuredContent } = await claude.callTool({ name: 'fix__wait', arguments: {} })
+    expect(waiting.safeParse(structuredContent).success).toBe(true)
+  })
+})

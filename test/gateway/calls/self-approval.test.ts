@@ -13,26 +13,26 @@ const FILESYSTEM = installedProgram('@modelcontextprotocol/server-filesystem/dis
 const MEMORY = installedProgram('@modelcontextprotocol/server-memory/dist/index.js')
 const ME = userInfo().username
 
-/** The folder of the key, which the agent knows: it is documented. */
-interface Place {
+/** The folder of the key is documented, so the agent knows it. */
+interface Workspace {
   readonly cwd: string
   readonly keyFolder: string
   readonly env: Readonly<Record<string, string>>
 }
 
-function newPlace(): Place {
+function newWorkspace(): Workspace {
   const cwd = testFolder()
   const keyFolder = join(testFolder(), 'asyncgate')
   writeFileSync(join(cwd, 'a.txt'), 'hello')
   return { cwd, keyFolder, env: { ASYNCGATE_CONFIG_DIR: keyFolder } }
 }
 
-/** A gateway as the README starts it, with the agent as its client. */
-async function start({ cwd, env }: Place, program: readonly string[], options: readonly string[] = []) {
+/** A gateway started as in the README, with the agent as its client. */
+async function start({ cwd, env }: Workspace, program: readonly string[], options: readonly string[] = []) {
   return startGateway(program, { cwd, env, options, clientName: 'Rogue Agent' })
 }
 
-const keyOf = ({ keyFolder }: Place) => readFileSync(join(keyFolder, 'local-key'), 'utf8').trim()
+const keyOf = ({ keyFolder }: Workspace) => readFileSync(join(keyFolder, 'local-key'), 'utf8').trim()
 
 type Gateway = Awaited<ReturnType<typeof start>>
 
@@ -53,7 +53,7 @@ async function rest({ url }: Gateway, path: string, body: object, headers: Recor
   return response.status
 }
 
-/** What a program can say about itself without a key. */
+/** The identities that a program can claim without a key. */
 const CLAIMS = [
   {},
   { agent_id: 'somebody-else' },
@@ -68,25 +68,27 @@ const CLAIMS = [
   { tenant_id: 'default', auth_token: 'null' },
 ]
 
-describe('an agent with every tool of a gateway', () => {
-  it('gets no decision made by itself, and no key of the person', { timeout: 240_000 }, async () => {
-    const place = newPlace()
-    const { cwd, keyFolder } = place
-    // As a careless person may have made them: they lead out of the folder that is served.
+describe('an agent with all tools of a gateway', () => {
+  it('the agent cannot decide its own approvals and cannot read the key of the user', {
+    timeout: 240_000,
+  }, async () => {
+    const workspace = newWorkspace()
+    const { cwd, keyFolder } = workspace
+    // Symlinks that a careless user may have made: they point outside of the served folder.
     symlinkSync(keyFolder, join(cwd, 'folder-link'))
     symlinkSync(join(keyFolder, 'local-key'), join(cwd, 'key-link'))
-    const gateway = await start(place, [...FILESYSTEM, '.'])
+    const gateway = await start(workspace, [...FILESYSTEM, '.'])
     const { call, url } = gateway
-    const key = keyOf(place)
+    const key = keyOf(workspace)
     const target = join(cwd, 'written.txt')
     const asked = await call('filesystem__write_file', { path: target, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
 
-    // Who asks is the client, by the name of its handshake.
+    // The caller is identified by the client name of the handshake.
     const shown = await call('asyncgate.get_approval', { task_id })
     expect(JSON.stringify(shown.structuredContent)).toContain('rogue-agent')
 
-    // The key, through the tools of the upstream.
+    // Reading the key with the tools of the upstream.
     const paths = [
       join(keyFolder, 'local-key'),
       join('..', '..', keyFolder, 'local-key'),
@@ -109,7 +111,7 @@ describe('an agent with every tool of a gateway', () => {
     expect(JSON.stringify(several)).not.toContain(key)
     const own = await call('filesystem__read_text_file', { path: '.asyncgate/server.json' })
     expect(JSON.stringify(own)).not.toContain(key)
-    // A link out of the folder, or a file that leads the command line elsewhere, would have to be written first.
+    // A symlink out of the folder, or a file that redirects the CLI, would have to be written first.
     for (const [path, content] of [
       ['link', keyFolder],
       ['.asyncgate/server.json', '{"url":"http://127.0.0.1:9"}'],
@@ -123,7 +125,7 @@ describe('an agent with every tool of a gateway', () => {
       true,
     )
 
-    // Decisions, and what decides about them, over MCP and REST, as anybody.
+    // Decisions and policy changes over MCP and REST, under any identity.
     const allow = { id: 'mine', action: 'ALLOW', priority: 1_000_000 }
     const until_ = new Date(Date.now() + 3_600_000).toISOString()
     const upstream = { name: 'evil', transport: { type: 'http', url: 'http://127.0.0.1:9/mcp' } }
@@ -159,7 +161,7 @@ describe('an agent with every tool of a gateway', () => {
       )
     }
 
-    // The console, its forms and its stream, without signing in or with a made-up sign-in.
+    // The console, its forms and its event stream, without a sign-in or with a forged one.
     for (const cookie of ['', `asyncgate_console_${new URL(url).port}=e30.e30`]) {
       for (const page of ['approvals', `approvals/${task_id}`, 'policies', 'events']) {
         const answer = await fetch(`${url}/console/${page}`, { headers: { cookie }, redirect: 'manual' })
@@ -182,7 +184,7 @@ describe('an agent with every tool of a gateway', () => {
     await events.body?.cancel()
     expect(events.status).toBe(403)
 
-    // Canceling, and asking for the same again.
+    // Canceling the task and creating the same task again.
     await call('asyncgate.cancel_task', { task_id })
     const retried = await call('asyncgate.retry_task', { task_id })
     const again = pending.safeParse(retried.structuredContent)
@@ -190,20 +192,20 @@ describe('an agent with every tool of a gateway', () => {
     if (retry !== undefined) expect(await statusOf(gateway, retry)).toBe('pending_approval')
     expect(existsSync(target)).toBe(false)
 
-    // The person can, with the key that the command line finds.
+    // The user can approve with the key that the CLI finds.
     const fresh = await call('filesystem__write_file', { path: target, content: 'approved' })
     const { task_id: last } = pending.parse(fresh.structuredContent)
-    const approve = startCli(['approvals', 'approve', last, '--url', url], cwd, place.env)
+    const approve = startCli(['approvals', 'approve', last, '--url', url], cwd, workspace.env)
     expect(await approve.ended).toMatchObject({ code: 0 })
     await until(() => existsSync(target))
   })
 
-  it('learns nothing of use from a server of its own that a command is led to', {
+  it('a CLI command that is redirected to a server of the agent reveals no credential', {
     timeout: 120_000,
   }, async () => {
-    const place = newPlace()
-    const gateway = await start(place, [...FILESYSTEM, '.'])
-    const path = join(place.cwd, 'b.txt')
+    const workspace = newWorkspace()
+    const gateway = await start(workspace, [...FILESYSTEM, '.'])
+    const path = join(workspace.cwd, 'b.txt')
     const asked = await gateway.call('filesystem__write_file', { path, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
     const heard: Record<string, string>[] = []
@@ -221,11 +223,11 @@ describe('an agent with every tool of a gateway', () => {
     const address = z.object({ port: z.number() }).parse(planted.address())
     const url = `http://127.0.0.1:${address.port}`
     const record = { url, pid: process.pid, started_at: new Date().toISOString() }
-    mkdirSync(join(place.cwd, '.asyncgate'), { recursive: true })
-    writeFileSync(join(place.cwd, '.asyncgate', 'server.json'), JSON.stringify(record))
-    await startCli(['approvals', 'approve', task_id], place.cwd, place.env).ended
+    mkdirSync(join(workspace.cwd, '.asyncgate'), { recursive: true })
+    writeFileSync(join(workspace.cwd, '.asyncgate', 'server.json'), JSON.stringify(record))
+    await startCli(['approvals', 'approve', task_id], workspace.cwd, workspace.env).ended
     expect(heard.length).toBeGreaterThan(0)
-    const key = keyOf(place)
+    const key = keyOf(workspace)
     for (const { host: _, connection: __, 'content-length': ___, ...headers } of heard) {
       expect(JSON.stringify(headers)).not.toContain(key)
       expect(await rest(gateway, `/v1/approvals/${task_id}/approve`, { task_id }, headers)).toBe(403)
@@ -233,9 +235,9 @@ describe('an agent with every tool of a gateway', () => {
     expect(await statusOf(gateway, task_id)).toBe('pending_approval')
   })
 
-  it('gets no decision made by itself through a memory server either', { timeout: 120_000 }, async () => {
-    const place = newPlace()
-    const gateway = await start(place, MEMORY)
+  it('the agent cannot approve through a memory server either', { timeout: 120_000 }, async () => {
+    const workspace = newWorkspace()
+    const gateway = await start(workspace, MEMORY)
     const entity = { name: 'n', entityType: 't', observations: ['o'] }
     const asked = await gateway.call('memory__create_entities', { entities: [entity] })
     const { task_id } = pending.parse(asked.structuredContent)
@@ -246,17 +248,20 @@ describe('an agent with every tool of a gateway', () => {
   })
 })
 
-/** Sets up a repository by hand, as the person does. */
+/** Sets up a repository as the user does. */
 function git(cwd: string, ...args: string[]): string {
   const who = ['-c', 'user.name=Paula', '-c', 'user.email=paula@example.com', '-c', 'commit.gpgsign=false']
   return execFileSync('git', [...who, ...args], { cwd, encoding: 'utf8' }).trim()
 }
 
 describe('an agent with the tools of a git server', () => {
-  /** A repository with links to the key, and the objects of another one in which the person keeps the folder of the key. */
+  /**
+   * A repository with symlinks to the key, and with the objects of another repository to which the user committed the
+   * folder of the key.
+   */
   async function startGit(options: readonly string[] = []) {
-    const place = newPlace()
-    const { cwd, keyFolder } = place
+    const workspace = newWorkspace()
+    const { cwd, keyFolder } = workspace
     const file = join(keyFolder, 'local-key')
     symlinkSync(keyFolder, join(cwd, 'folder-link'))
     symlinkSync(file, join(cwd, 'key-link'))
@@ -269,14 +274,14 @@ describe('an agent with the tools of a git server', () => {
       GIT_SIGN_COMMITS: 'false',
     }
     const variables = Object.keys(identity).flatMap((name) => ['--env', name])
-    const env = { ...place.env, ...identity }
-    const gateway = await start({ ...place, env }, installedProgram('@cyanheads/git-mcp-server'), [
+    const env = { ...workspace.env, ...identity }
+    const gateway = await start({ ...workspace, env }, installedProgram('@cyanheads/git-mcp-server'), [
       '--name',
       'git',
       ...variables,
       ...options,
     ])
-    const key = keyOf(place)
+    const key = keyOf(workspace)
     const dotfiles = testFolder()
     git(dotfiles, 'init', '--initial-branch=main')
     cpSync(keyFolder, join(dotfiles, 'asyncgate'), { recursive: true })
@@ -285,12 +290,12 @@ describe('an agent with the tools of a git server', () => {
     const blob = git(dotfiles, 'rev-parse', 'HEAD:asyncgate/local-key')
     const commit = git(dotfiles, 'rev-parse', 'HEAD')
     writeFileSync(join(cwd, '.git/objects/info/alternates'), join(dotfiles, '.git/objects'))
-    return { ...gateway, place, file, key, dotfiles, blob, commit }
+    return { ...gateway, workspace, file, key, dotfiles, blob, commit }
   }
 
-  it('reads no key of the person and changes nothing without approval', { timeout: 240_000 }, async () => {
-    const { call, key, file, place, dotfiles, blob, commit } = await startGit()
-    const { cwd: path, keyFolder } = place
+  it('the agent cannot read the key and changes nothing without approval', { timeout: 240_000 }, async () => {
+    const { call, key, file, workspace, dotfiles, blob, commit } = await startGit()
+    const { cwd: path, keyFolder } = workspace
     const up = relative(path, file)
     const reads: [string, object][] = [
       ['diff', { path, paths: ['/dev/null', file] }],
@@ -328,7 +333,7 @@ describe('an agent with the tools of a git server', () => {
       expect(holdsKey(answer, key), `${tool} ${JSON.stringify(args)}`).toBe(false)
       if (JSON.stringify(answer).includes('UPSTREAM_REFUSED')) refusals.push(tool)
     }
-    // Git itself gives the key away where the person has committed it: only the refusal of the gateway is left.
+    // Git itself returns the key if the user committed it, so only the gateway's own refusal protects it.
     expect(new Set(refusals)).toEqual(new Set(['diff', 'show', 'log', 'blame']))
     const writes: [string, object][] = [
       ['set_working_dir', { path: keyFolder, initializeIfNotPresent: true }],
@@ -348,9 +353,9 @@ describe('an agent with the tools of a git server', () => {
     expect(existsSync(join(path, 'copy'))).toBe(false)
   })
 
-  it('reads no key either if every call is allowed', { timeout: 120_000 }, async () => {
-    const { call, key, file, place, commit } = await startGit(['--allow', 'all'])
-    const { cwd: path, keyFolder } = place
+  it('the agent cannot read the key even if every call is allowed', { timeout: 120_000 }, async () => {
+    const { call, key, file, workspace, commit } = await startGit(['--allow', 'all'])
+    const { cwd: path, keyFolder } = workspace
     const attempts: [string, object][] = [
       ['add', { path, paths: [file], force: true }],
       ['add', { path, paths: ['folder-link/local-key'], force: true }],
@@ -372,20 +377,20 @@ describe('an agent with the tools of a git server', () => {
       const answer = await call(`git__git_${tool}`, args)
       expect(holdsKey(answer, key), `${tool} ${JSON.stringify(args)}`).toBe(false)
     }
-    // The attempt went as far as the agent could take it: the key is in a commit, and cannot be shown.
+    // The attempt succeeded as far as possible: the key is in a commit, and cannot be shown.
     expect(git(keyFolder, 'show', 'HEAD:local-key')).toBe(key)
     const shown = await call('git__git_show', { path: keyFolder, object: 'HEAD:local-key' })
     expect(shown).toMatchObject({ isError: true, structuredContent: { error: { code: 'UPSTREAM_REFUSED' } } })
   })
 })
 
-/** Whether an answer has the key in it, as text or in base64. */
+/** Whether a response contains the key, as text or in base64. */
 function holdsKey(answer: unknown, key: string): boolean {
   const text = JSON.stringify(answer)
   return text.includes(key) || text.includes(Buffer.from(key).toString('base64').slice(0, -4))
 }
 
-describe('asyncgate gateway', () => {
+describe('asyncgate gateway and the folder of the key', () => {
   it.each([
     ['the folder itself', (folder: string) => [folder]],
     ['a folder above it', (folder: string) => [join(folder, '..')]],
@@ -395,21 +400,24 @@ describe('asyncgate gateway', () => {
     ['a symlink to it', () => ['link']],
     ['a symlink to a folder above it', () => ['link-above']],
     ['a path through two symlinks', () => ['--root=link-to-links/link/local-key']],
-  ])('does not start a program that is given %s, and says how to move the key', async (_, args) => {
-    const { cwd, keyFolder, env } = newPlace()
-    symlinkSync(keyFolder, join(cwd, 'link'))
-    symlinkSync(join(keyFolder, '..'), join(cwd, 'link-above'))
-    symlinkSync(cwd, join(cwd, 'link-to-links'))
-    const { code, stderr } = await spawnGateway([...FILESYSTEM, ...args(keyFolder)], { cwd, env }).ended
-    expect(code).toBe(1)
-    expect(stderr).toContain('could read your approval key')
-    expect(stderr).toContain('ASYNCGATE_CONFIG_DIR')
-  })
+  ])(
+    'the gateway refuses to start a program that is given %s, and says how to move the key',
+    async (_, args) => {
+      const { cwd, keyFolder, env } = newWorkspace()
+      symlinkSync(keyFolder, join(cwd, 'link'))
+      symlinkSync(join(keyFolder, '..'), join(cwd, 'link-above'))
+      symlinkSync(cwd, join(cwd, 'link-to-links'))
+      const { code, stderr } = await spawnGateway([...FILESYSTEM, ...args(keyFolder)], { cwd, env }).ended
+      expect(code).toBe(1)
+      expect(stderr).toContain('could read your approval key')
+      expect(stderr).toContain('ASYNCGATE_CONFIG_DIR')
+    },
+  )
 
-  it('warns of a program that is started in a folder above that of the key', async () => {
-    const place = newPlace()
-    const above = { ...place, cwd: join(place.keyFolder, '..') }
-    const { output } = await start(above, [...FILESYSTEM, place.cwd])
+  it('the gateway warns if its program runs in a folder above that of the key', async () => {
+    const workspace = newWorkspace()
+    const above = { ...workspace, cwd: join(workspace.keyFolder, '..') }
+    const { output } = await start(above, [...FILESYSTEM, workspace.cwd])
     expect(output()).toContain('is started above')
   })
 })

@@ -11,8 +11,8 @@ import { until } from './support.ts'
 const ROOT = admin()
 const ERAS = ['modern', 'legacy'] as const
 
-describe('servers of others behind a gate, called by a client', () => {
-  it('are listed after our own tools, and answer as if they were called directly', async () => {
+describe('third-party servers behind a gate', () => {
+  it('upstream tools are listed after the built-in tools and respond as if called directly', async () => {
     const root = folder()
     const served = await serve([
       installed('server-filesystem', [root]),
@@ -82,7 +82,7 @@ describe('servers of others behind a gate, called by a client', () => {
   })
 
   it.each(ERAS)(
-    'hear of it as notifications/cancelled, and what they say then is nobody’s: %s',
+    'a timed-out call is canceled at the %s upstream, and a late response is discarded',
     async (era) => {
       const { env, has } = journal()
       const served = await serve([program(era, env)], {
@@ -101,7 +101,7 @@ describe('servers of others behind a gate, called by a client', () => {
     },
   )
 
-  it('are started again when they are killed, and the call is made again', async () => {
+  it('a killed upstream is restarted and a read-only call is repeated', async () => {
     const file = join(folder(), 'memory.jsonl')
     const served = await serve([installed('server-memory', [], { MEMORY_FILE_PATH: file })])
     const client = await served.connect()
@@ -109,7 +109,7 @@ describe('servers of others behind a gate, called by a client', () => {
     await client.callTool({ name: 'memory__create_entities', arguments: { entities: [entity] } })
     const pid = pidOf('server-memory')
     process.kill(pid, 'SIGSTOP')
-    // It cannot answer, and then it is gone.
+    // The server cannot respond, and then it is killed.
     const call = client.callTool({ name: 'memory__read_graph', arguments: {} })
     await until(() => served.upstreams.get('memory')?.health.running === 1)
     process.kill(pid, 'SIGKILL')
@@ -122,7 +122,7 @@ describe('servers of others behind a gate, called by a client', () => {
     expect(served.upstreams.get('memory')?.health.restarts).toBe(1)
   })
 
-  it('that are being started again get the calls that were approved meanwhile', async () => {
+  it('a call that is approved while its upstream restarts is made after the restart', async () => {
     const restart = { first_ms: 4000, max_ms: 4000 }
     const served = await serve([program('legacy', {}, { restart })])
     const client = await served.connect()
@@ -170,14 +170,14 @@ describe('servers of others behind a gate, called by a client', () => {
     })
   })
 
-  it('may answer with 50 MB, which reaches the client whole', async () => {
+  it('a result of 50 MB reaches the client complete', async () => {
     const root = folder()
     const path = join(root, 'big.txt')
     writeFileSync(path, 'x'.repeat(25_000_000))
     const files = { ...installed('server-filesystem', [root]), max_result_bytes: 64 * 1024 * 1024 }
     const served = await serve([files])
     const client = await served.connect()
-    // The file is there twice: as text, and as data.
+    // The response contains the file twice: as text and as structured content.
     const answer = await client.callTool({ name: 'filesystem__read_text_file', arguments: { path } })
     const [text] = answer.content
     expect(text?.type === 'text' && text.text.length).toBe(25_000_000)
@@ -187,7 +187,7 @@ describe('servers of others behind a gate, called by a client', () => {
     expect(task.result?.result).toMatchObject({ channel: 'blob', media_type: 'application/json' })
   })
 
-  it('may say more than a task keeps only where there is a channel for it', async () => {
+  it('a result that is too large for a task is refused without a results channel', async () => {
     const served = await serve([program('legacy')], { ASYNCGATE_RESULTS_CHANNEL: 'none' })
     const client = await served.connect()
     const answer = await client.callTool({ name: 'fix__big', arguments: { bytes: 2_000_000 } })
@@ -197,7 +197,7 @@ describe('servers of others behind a gate, called by a client', () => {
     })
   })
 
-  it('cannot pass a tool off as one of ours, nor speak for us', async () => {
+  it("an upstream tool cannot pose as a built-in tool or set AsyncGate's metadata", async () => {
     const served = await serve([program('legacy')])
     const client = await served.connect()
     const { tools } = await client.listTools()
@@ -223,7 +223,7 @@ describe('servers of others behind a gate, called by a client', () => {
     expect(message + hint).not.toContain('Not you')
   })
 
-  it('have a list that clients hear the changes of', async () => {
+  it('clients are notified when the tool list of an upstream changes', async () => {
     const served = await serve([{ ...program('legacy'), pinned: 'each_tool' }])
     const client = await served.connect('modern')
     let changes = 0
@@ -239,7 +239,7 @@ describe('servers of others behind a gate, called by a client', () => {
   })
 })
 
-/** The one that this process has started. */
+/** The process that was started by this process. */
 function pidOf(text: string): number {
   const all = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n')
   const mine = all

@@ -13,11 +13,11 @@ import { asCaller, authEnvironment, suiteAuthMode } from '../../support/auth-mod
 export interface Served extends OpenServer {
   /** A real client of either era. */
   connect(era?: 'modern' | 'legacy', name?: string): Promise<Client>
-  /** The same over the transport that stdin and stdout are served with. */
+  /** The same client over the stdio transport. */
   connectStdio(era?: 'modern' | 'legacy', name?: string): Promise<Client>
 }
 
-/** A whole server with these upstreams, over a database of its own. */
+/** A complete server with these upstreams, on a separate database. */
 export async function serve(
   upstreams: readonly UpstreamRecord[],
   env: Readonly<Record<string, string>> = {},

@@ -12,18 +12,18 @@ const calls = (gateway: Gateway, count: number, tool = 'hold', from = 'one', by 
   Promise.all(Array.from({ length: count }, () => gateway.call(tool, {}, { from, by })))
 const statusOf = async ({ gate }: Gateway, task_id: string) => (await gate.getTask(ROOT, { task_id })).status
 
-describeGates('sessions', (open, storeName) => {
+describeGates('gateway sessions', (open, storeName) => {
   it('each session makes at most its number of concurrent calls', async () => {
     const hold = held()
     const gateway = await openGateway(open, { tools: { hold: hold.tool } })
     const { gate, stub } = gateway
     let leased = 0
     let most = 0
-    const held3 = new Set<string>()
+    const leasedTasks = new Set<string>()
     gate.onTask(({ task_id, status }: TaskEvent) => {
-      if (status === 'leased' || status === 'running') held3.add(task_id)
-      else held3.delete(task_id)
-      leased = held3.size
+      if (status === 'leased' || status === 'running') leasedTasks.add(task_id)
+      else leasedTasks.delete(task_id)
+      leased = leasedTasks.size
       most = Math.max(most, leased)
     })
     const mine = await calls(gateway, 10)
@@ -55,7 +55,7 @@ describeGates('sessions', (open, storeName) => {
     ])
   })
 
-  it('share: of 5,000 calls of one agent none stands before the first of another', async () => {
+  it('5,000 calls of one agent do not delay the first call of another', async () => {
     const order: string[] = []
     const gateway = await openGateway(open, {
       tools: {
@@ -107,7 +107,7 @@ describeGates('sessions', (open, storeName) => {
     expect(order.indexOf('bob')).toBeLessThan(3)
   })
 
-  it('have limits of their own if an admin says so, also when they come back', async () => {
+  it('an admin sets the limits of a session, and they survive a reconnect', async () => {
     const hold = held()
     const gateway = await openGateway(open, { tools: { hold: hold.tool } })
     const { gate, stub } = gateway
@@ -173,7 +173,7 @@ describeGates('sessions', (open, storeName) => {
     expect(gateway.stub.most).toBe(2)
   })
 
-  it('that end leave their calls to others, or cancel them', async () => {
+  it('ending a session either leaves its calls to the orphaned-call worker or cancels them', async () => {
     const hold = held()
     const gateway = await openGateway(open, {
       tools: { hold: hold.tool },
@@ -189,7 +189,7 @@ describeGates('sessions', (open, storeName) => {
       ended: true,
       canceled: 0,
     })
-    // One still with its own slot, the others with the caretaker.
+    // One call still runs in the session's slot, the others in the orphaned-call worker.
     await until(() => stub.running === 3)
     hold.let(3)
     for (const task of [first, second, third]) {
@@ -209,7 +209,7 @@ describeGates('sessions', (open, storeName) => {
     await expect(gate.endSession(ADA, { session_id })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
   })
 
-  it('whose clients leave end as is configured; what waits for a person stays', async () => {
+  it('a session whose client leaves ends as configured, and calls that wait for approval remain', async () => {
     const hold = held()
     const gateway = await openGateway(open, {
       tools: { hold: hold.tool, send: echo },
@@ -228,12 +228,12 @@ describeGates('sessions', (open, storeName) => {
       expect(await gateway.ended(task)).toMatchObject({ status: 'canceled' })
     await until(() => gateway.sessions.counts.sessions === 0)
     expect(await statusOf(gateway, asked)).toBe('pending_approval')
-    // Hours later, with the client long gone.
+    // The approval comes hours after the client has left.
     await gate.approve(ROOT, { task_id: asked })
     expect(await gateway.ended(asked)).toMatchObject({ status: 'succeeded' })
   })
 
-  it('that come back in time keep their calls', async () => {
+  it('a session whose client returns within the grace period keeps its calls', async () => {
     const hold = held()
     const gateway = await openGateway(open, {
       tools: { hold: hold.tool },
@@ -249,7 +249,7 @@ describeGates('sessions', (open, storeName) => {
     expect(await gateway.ended(first)).toMatchObject({ status: 'succeeded' })
   })
 
-  it('run what is approved while they live in their own slots', async () => {
+  it('calls that are approved during a session run in the slots of that session', async () => {
     const hold = held()
     const gateway = await openGateway(open, { tools: { hold: hold.tool } })
     await gateway.gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'hold' } })
@@ -260,7 +260,7 @@ describeGates('sessions', (open, storeName) => {
     expect(gateway.stub.most).toBe(3)
   })
 
-  it('leave their calls in the store when the gate stops, and others make those that may be made', async () => {
+  it('calls stay in the store when the gate stops, and another gate makes those that may be repeated', async () => {
     const hold = held()
     const reading = { annotations: { readOnlyHint: true } }
     const gateway = await openGateway(open, {
@@ -278,7 +278,7 @@ describeGates('sessions', (open, storeName) => {
     const after = await anotherGateway(gateway, {
       tools: { read: { ...echo, ...reading }, write: echo, wait: echo },
     })
-    // What was not sent was given back, and nothing was spent.
+    // The lease of an unsent call was released, and no attempt was spent.
     for (const task of [unsent, queued]) {
       expect(await after.ended(task)).toMatchObject({ status: 'succeeded', attempt: 0 })
     }
@@ -292,7 +292,7 @@ describeGates('sessions', (open, storeName) => {
     expect(after.stub.calls).toBe(3)
   })
 
-  it('keep an answer that comes while the gate gives its calls up', async () => {
+  it('a result that arrives while the gate aborts its calls is stored', async () => {
     let answer = () => {}
     const run: Run = (_, { signal }) =>
       new Promise((resolve) => {
@@ -311,7 +311,7 @@ describeGates('sessions', (open, storeName) => {
     expect(after.stub.calls).toBe(0)
   })
 
-  it('give back a call that they get when it is too late to make it', async () => {
+  it('a call that is claimed too late to be made is released', async () => {
     const gateway = await openGateway(open, { tools: { echo }, start: false })
     const { gate, stub } = gateway
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
@@ -370,7 +370,7 @@ describeGates('sessions', (open, storeName) => {
         await create('read', 1),
         await create('write', 9),
       ]
-      // Leased, and never heard of again.
+      // The process that leased these calls never reports back.
       for (const _ of [1, 2, 3]) {
         expect(await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)).toBeDefined()
       }
@@ -378,14 +378,14 @@ describeGates('sessions', (open, storeName) => {
       const after = await anotherGateway(gateway, { tools, settings: { instance_id: 'after' } })
       expect(await after.ended(again)).toMatchObject({ status: 'succeeded', expiry_count: 1 })
       const unknown = { status: 'failed', result: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } } }
-      // Whoever asked for one attempt does not get two.
+      // A call with max_attempts 1 is not repeated.
       expect(await after.ended(once)).toMatchObject(unknown)
       expect(await after.ended(write)).toMatchObject(unknown)
       expect(after.stub.calls).toBe(1)
     },
   )
 
-  it('make the call as it was approved, and not as it was asked for', async () => {
+  it('the approved arguments are used instead of the requested ones', async () => {
     const gateway = await openGateway(open, { tools: { echo } })
     await gateway.gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'echo' } })
     const task_id = await gateway.call('echo', { to: 'everybody' })
@@ -396,7 +396,7 @@ describeGates('sessions', (open, storeName) => {
     })
   })
 
-  it('come and go, a hundred of them, and leave nothing behind', async () => {
+  it('a hundred sessions leave no state behind', async () => {
     const gateway = await openGateway(open, { tools: { echo }, limits: { gateway_sessions: 200 } })
     const round = async () => {
       const from = Array.from({ length: 100 }, (_, i) => `client ${i}`)
@@ -411,11 +411,11 @@ describeGates('sessions', (open, storeName) => {
     await round()
     const before = used()
     for (let i = 0; i < 5; i++) await round()
-    // What is kept of 500 sessions would be more.
+    // Retained state of 500 sessions would exceed this limit.
     expect(used() - before).toBeLessThan(8 * 1024 * 1024)
   }, 60_000)
 
-  it('end when nothing was called for a while', async () => {
+  it('an idle session ends', async () => {
     const gateway = await openGateway(open, { tools: { echo }, limits: { gateway_session_idle_seconds: 1 } })
     await gateway.ended(await gateway.call('echo'))
     expect(gateway.sessions.counts.sessions).toBe(1)
@@ -424,7 +424,7 @@ describeGates('sessions', (open, storeName) => {
   }, 20_000)
 
   it.skipIf(storeName === 'sqlite')(
-    'lists the sessions of other servers and leaves their lanes alone',
+    'sessions of other servers are listed, and their lanes are not used',
     async () => {
       const hold = held()
       const gateway = await openGateway(open, {
@@ -458,29 +458,35 @@ describeGates('sessions', (open, storeName) => {
     },
   )
 
-  it.skipIf(storeName === 'sqlite')('of another server end there, and what they left is done', async () => {
-    const hold = held()
-    const gateway = await openGateway(open, {
-      tools: { hold: hold.tool },
-      settings: { instance_id: 'here' },
-      limits: { gateway_session_workers: 1 },
-    })
-    const [taskId = ''] = await calls(gateway, 1)
-    await until(() => gateway.stub.running === 1)
-    await gateway.sessions.publishNow()
-    const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
-    const session_id = await sessionOf(other, ADA)
-    expect(await other.gate.endSession(ADA, { session_id, mode: 'run' })).toMatchObject({
-      ended: true,
-      canceled: 0,
-    })
-    expect(gateway.sessions.counts.sessions).toBe(0)
-    hold.let(1)
-    expect(await gateway.ended(taskId)).toMatchObject({ status: 'succeeded' })
-  })
+  it.skipIf(storeName === 'sqlite')(
+    'a session of another server can be ended, and its remaining calls are made',
+    async () => {
+      const hold = held()
+      const gateway = await openGateway(open, {
+        tools: { hold: hold.tool },
+        settings: { instance_id: 'here' },
+        limits: { gateway_session_workers: 1 },
+      })
+      const [taskId = ''] = await calls(gateway, 1)
+      await until(() => gateway.stub.running === 1)
+      await gateway.sessions.publishNow()
+      const other = await anotherGateway(gateway, {
+        tools: { hold: echo },
+        settings: { instance_id: 'there' },
+      })
+      const session_id = await sessionOf(other, ADA)
+      expect(await other.gate.endSession(ADA, { session_id, mode: 'run' })).toMatchObject({
+        ended: true,
+        canceled: 0,
+      })
+      expect(gateway.sessions.counts.sessions).toBe(0)
+      hold.let(1)
+      expect(await gateway.ended(taskId)).toMatchObject({ status: 'succeeded' })
+    },
+  )
 
   it.skipIf(storeName === 'sqlite')(
-    'of a server that does not answer have their calls canceled',
+    'ending a session of a dead server cancels its calls',
     async () => {
       const gateway = await openGateway(open, { settings: { instance_id: 'here' } })
       const tenant = gateway.sessions.tenant
@@ -489,9 +495,9 @@ describeGates('sessions', (open, storeName) => {
         principal: 'agent:ada',
         client: { name: null, version: null },
       }
-      const figures = { state: 'live', workers: 1, queue: 1, running: 0, waiting: 0, calls: 0 }
+      const counters = { state: 'live', workers: 1, queue: 1, running: 0, waiting: 0, calls: 0 }
       const time = new Date().toISOString()
-      const session = { ...view, ...figures, instance: 'gone', began_at: time, last_call_at: time }
+      const session = { ...view, ...counters, instance: 'gone', began_at: time, last_call_at: time }
       const value = JSON.stringify({ at: Date.now(), sessionLanes: [1], sessions: [session] })
       await gateway.store.entries.put({ tenant, kind: 'gateway_peer', name: 'gone', value, due_at: null })
       expect(await gateway.gate.endSession(ADA, { session_id: view.session_id, mode: 'cancel' })).toEqual({
@@ -510,7 +516,7 @@ async function sessionOf({ gate }: Gateway, by: typeof ADA): Promise<string | un
   return sessions[0]?.session_id
 }
 
-/** The heap after a collection. */
+/** The heap size after a garbage collection. */
 function used(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

@@ -14,14 +14,14 @@ export interface StubTool {
   readonly run: Run
   readonly annotations?: JsonObject
   readonly outputSchema?: JsonObject
-  /** Whether its calls are never sent: they wait for their turn. */
+  /** Whether its calls are never sent because they wait for a permit. */
   readonly waits?: boolean
 }
 
-/** Upstreams that are functions of the test: all the tools of one upstream called `stub`. */
+/** An upstream called `stub` whose tools are functions of the test. */
 export class StubUpstreams implements UpstreamRegistry {
   readonly tenant: number
-  /** Calls under way. */
+  /** Calls in progress. */
   running = 0
   most = 0
   calls = 0
@@ -86,7 +86,7 @@ export class StubUpstreams implements UpstreamRegistry {
 
   endSession(): void {}
 
-  /** Adds a tool, or removes one. */
+  /** Adds, replaces or removes a tool. */
   set(name: string, tool: StubTool | undefined): void {
     if (tool === undefined) this.#tools.delete(name)
     else this.#tools.set(name, tool)
@@ -168,10 +168,10 @@ export class StubUpstreams implements UpstreamRegistry {
 
 export const says = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] })
 
-/** Answers with its arguments. */
+/** Returns its arguments as text. */
 export const echo: StubTool = { run: async (args) => says(JSON.stringify(args)) }
 
-/** A tool whose calls end when the test says so. */
+/** A tool whose calls end when the test lets them. */
 export function held() {
   const waiting: (() => void)[] = []
   const aborted: unknown[] = []
@@ -189,7 +189,7 @@ export function held() {
     tool,
     waiting,
     aborted,
-    /** Lets the oldest so many go on. */
+    /** Lets the oldest n calls continue. */
     let(count: number) {
       for (const go of waiting.splice(0, count)) go()
     },

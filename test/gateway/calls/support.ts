@@ -17,7 +17,7 @@ export interface Gateway extends Bench {
   readonly sessions: GatewaySessions
   /** Calls a tool and resolves with the task once it is durable. */
   call(tool: string, args?: object, options?: { by?: Caller; from?: string }): Promise<string>
-  /** The task when it has ended. */
+  /** Waits for the task to end and returns it. */
   ended(taskId: string, seconds?: number): Promise<TaskView>
 }
 
@@ -27,7 +27,7 @@ export interface GatewayOptions extends OpenOptions {
   readonly start?: boolean
 }
 
-/** The defaults of the settings. */
+/** The default settings. */
 export const GATEWAY_DEFAULTS: GatewaySettings = {
   gateway_session_workers: 3,
   gateway_session_queue: 10_000,
@@ -60,7 +60,7 @@ export async function openGateway(open: Open, options: GatewayOptions = {}): Pro
   return gatewayOn(bench, stub, options)
 }
 
-/** Another gateway on the same database, with the same tools unless it says otherwise. */
+/** Another gateway on the same database, with the same tools by default. */
 export async function anotherGateway(first: Gateway, options: GatewayOptions = {}): Promise<Gateway> {
   let stub: StubUpstreams | undefined
   const bench = await first.another({
@@ -108,7 +108,7 @@ async function gatewayOn(bench: Bench, stub: StubUpstreams, options: GatewayOpti
   }
 }
 
-/** Waits for something to become true; the test's own timeout ends it. */
+/** Polls until the condition holds; the test timeout ends the wait. */
 export async function until(check: () => unknown): Promise<void> {
   while (!(await check())) await delay(5)
 }

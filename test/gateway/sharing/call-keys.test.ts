@@ -3,8 +3,8 @@ import { describeGates } from '../../support/gates.ts'
 import { held } from '../calls/stub.ts'
 import { ADA, BOB, client, openGateway, until } from '../calls/support.ts'
 
-describeGates('a call of a tool with a key', (open) => {
-  it('is the call that was made with it before, while that is under way and after its end', async () => {
+describeGates('keys of tool calls', (open) => {
+  it('a repeated key returns the existing call, both while it runs and after it has ended', async () => {
     const slow = held()
     const { gate, ended, stub, sessions } = await openGateway(open, { tools: { slow: slow.tool } })
     const asked = { upstream: 'stub', tool: 'slow', arguments: {} }

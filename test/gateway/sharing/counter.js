@@ -2,8 +2,8 @@ import { appendFileSync, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 /**
- * An MCP server that remembers: `count` says how often it was called, `slow` waits for a file. It starts quickly, since
- * tests start many. COUNTER_LOG is a file for what happens.
+ * A stateful MCP server: `count` returns how often it was called, `slow` waits for a file. It starts quickly because
+ * tests start many. COUNTER_LOG is the file for its events.
  */
 const { COUNTER_LOG: log } = process.env
 const tell = (event) => log && appendFileSync(log, `${event}\n`)

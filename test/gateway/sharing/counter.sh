@@ -1,5 +1,5 @@
 #!/bin/sh
-# The smallest MCP server that remembers: `count` says how often it was called. Tests start a hundred at once.
+# A minimal stateful MCP server: `count` returns how often it was called. Tests start a hundred at the same time.
 count=0
 echo "start $$" >>"$COUNTER_LOG"
 while read -r line; do

@@ -37,8 +37,8 @@ function session(upstreams: Upstreams, id: string) {
   }
 }
 
-describe('an upstream with isolation per_session', () => {
-  it('has a program for each session, which ends with it', async () => {
+describe('upstreams with isolation per_session', () => {
+  it('each session has its own program, which ends with the session', async () => {
     const { env, started, running } = sharedFolder()
     const { upstreams } = await open([counter(env)])
     const [ada, bob] = [session(upstreams, 'ada'), session(upstreams, 'bob')]
@@ -48,13 +48,13 @@ describe('an upstream with isolation per_session', () => {
     ada.end()
     await until(() => running().length === 2)
     expect(await bob.count()).toBe('2')
-    // Back again, with nothing of what it had.
+    // A new session starts without the state of the previous one.
     expect(await session(upstreams, 'ada').count()).toBe('1')
     await upstreams.close()
     expect(running()).toEqual([])
   })
 
-  it('makes calls that belong to no session over the connection that lists the tools', async () => {
+  it('calls without a session use the connection that lists the tools', async () => {
     const { env, started } = sharedFolder()
     const { upstreams } = await open([counter(env)])
     const one = async () => textOf(await upstreams.call('counter', 'count', {}))
@@ -62,7 +62,7 @@ describe('an upstream with isolation per_session', () => {
     expect(started()).toHaveLength(2)
   })
 
-  it('keeps the connection of a session that has ended until its last call is answered, and no longer', async () => {
+  it('the connection of an ended session closes after its last call', async () => {
     const { env, cwd, slow, running } = sharedFolder()
     const { upstreams } = await open([counter(env)])
     const ada = session(upstreams, 'ada')
@@ -76,7 +76,7 @@ describe('an upstream with isolation per_session', () => {
     expect(upstreams.get('counter')?.health.sessions).toBe(0)
   })
 
-  it('refuses a session over its limit, until another one ends', async () => {
+  it('a session over the connection limit is refused until another one ends', async () => {
     const { env } = sharedFolder()
     const { upstreams } = await open([counter(env, { max_session_connections: 1 })])
     const [ada, bob] = [session(upstreams, 'ada'), session(upstreams, 'bob')]
@@ -92,7 +92,7 @@ describe('an upstream with isolation per_session', () => {
     expect(await bob.count()).toBe('1')
   })
 
-  it('restarts the program of a session that has crashed, and leaves the others alone', async () => {
+  it('a crashed program is restarted for its session without affecting others', async () => {
     const { env } = sharedFolder()
     const { upstreams } = await open([counter(env)])
     const [ada, bob] = [session(upstreams, 'ada'), session(upstreams, 'bob')]
@@ -107,7 +107,7 @@ describe('an upstream with isolation per_session', () => {
     expect(count).toBe('1')
   })
 
-  it('calls no tool whose definition in the program of a session is not the accepted one', async () => {
+  it('a tool is refused if the program of the session has a definition that was not accepted', async () => {
     const described = join(folder(), 'description')
     writeFileSync(described, 'Says it.')
     const { upstreams } = await open([
@@ -124,7 +124,7 @@ describe('an upstream with isolation per_session', () => {
     expect(catalogue?.find(({ tool }) => tool === 'echo')?.status).toBe('listed')
   })
 
-  it('has a connection for each session to a server over HTTP, too', async () => {
+  it('each session has its own connection to an HTTP upstream', async () => {
     const { url, requests } = await httpFixture('legacy')
     const { upstreams } = await open([web(url, { isolation: 'per_session' })])
     for (const id of ['ada', 'bob', 'ada']) {
@@ -134,7 +134,7 @@ describe('an upstream with isolation per_session', () => {
     expect(new Set(sessions).size).toBe(3)
   })
 
-  it('ends all its programs when the gate stops', async () => {
+  it('all programs end when the gate stops', async () => {
     const { env, running } = sharedFolder()
     const { upstreams } = await open([counter(env)])
     await session(upstreams, 'ada').count()
@@ -144,8 +144,8 @@ describe('an upstream with isolation per_session', () => {
   })
 })
 
-describe('clients of an upstream', () => {
-  it('see what the others did where it is shared, and not where each has its own', async () => {
+describe('clients of a shared and of an isolated upstream', () => {
+  it('clients share state on a shared upstream only', async () => {
     const { env } = sharedFolder()
     const shared = counter(env, { isolation: 'shared' })
     const served = await serve([shared, counter(env, { name: 'own' })])
@@ -162,7 +162,7 @@ describe('clients of an upstream', () => {
     expect(await own(one)).toContain('"2"')
   })
 
-  it('have a program each when there are a hundred, of which none is left when they have gone', async () => {
+  it('a hundred clients have one program each, and all programs end with the clients', async () => {
     const { env, started, running } = sharedFolder()
     const many = record({
       name: 'counter',

@@ -7,9 +7,9 @@ import { COUNTER, callText, sharedFolder, startClient, startGateway } from './su
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i + 1))
 
-describe('several clients on stdin and stdout in one folder', () => {
+describe('several stdio clients in one folder', () => {
   for (const count of [2, 5]) {
-    it(`share one gateway when ${count} start at once, each in a session of its own`, async () => {
+    it(`${count} clients started together share one gateway, each with its own session`, async () => {
       const folder = sharedFolder()
       const all = await Promise.all(numbers(count).map(() => startClient(folder)))
       const counted = await Promise.all(all.map(({ client }) => callText(client, 'count')))
@@ -23,7 +23,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     }, 120_000)
   }
 
-  it('go on at another gateway when the first is killed, and get the result of the call under way', async () => {
+  it('clients switch to another gateway when the first is killed, and get the result of the running call', async () => {
     const folder = sharedFolder()
     const env = { ASYNCGATE_INSTANCE_ID: 'fixed' }
     const first = await startClient(folder, { env })
@@ -38,7 +38,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     await until(() => folder.started().length === 2)
     writeFileSync(go, '')
     expect(await Promise.all(calls)).toEqual(['done', 'done'])
-    // One task each: what was sent again is the call that was made before.
+    // One task each: the request that is sent again finds the task of the first one.
     const listed = await others[0]?.client.callTool({
       name: 'asyncgate.list_tasks',
       arguments: { type: 'mcp.tool_call' },
@@ -50,7 +50,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     ])
   }, 120_000)
 
-  it('go on at another gateway when the client of the first leaves', async () => {
+  it('clients switch to another gateway when the client of the first leaves', async () => {
     const folder = sharedFolder()
     const first = await startClient(folder)
     const second = await startClient(folder)
@@ -97,7 +97,7 @@ describe('several clients on stdin and stdout in one folder', () => {
   }, 120_000)
 
   it.each(['modern', 'legacy'] as const)(
-    'cancel their calls, also those that joined: the task is canceled and the upstream is notified (%s)',
+    'a canceled call of any client cancels the task and notifies the upstream (%s)',
     async (era) => {
       const folder = sharedFolder()
       for (const calls of [1, 2]) {
@@ -117,13 +117,13 @@ describe('several clients on stdin and stdout in one folder', () => {
         const { tasks } = JSON.parse(JSON.stringify(listed.structuredContent))
         expect(tasks.map(({ status }: { status: string }) => status)).toEqual(Array(calls).fill('canceled'))
       }
-      // A modern client probes the protocol with a process of its own first, so one more may have been started.
+      // A modern client first probes the protocol with a separate process, so one more may have been started.
       expect(folder.running()).toHaveLength(1)
     },
     60_000,
   )
 
-  it('take clients of this user only', async () => {
+  it('the socket is accessible to its user only and is removed at the end', async () => {
     const folder = sharedFolder()
     const { client } = await startClient(folder)
     const socket = join(folder.cwd, '.asyncgate', 'gateway-counter.sock')
@@ -132,13 +132,13 @@ describe('several clients on stdin and stdout in one folder', () => {
     await until(() => !existsSync(socket))
   }, 60_000)
 
-  it('share one gateway in a folder whose path is too long for a socket', async () => {
+  it('clients share one gateway in a folder whose path is too long for a socket', async () => {
     const folder = sharedFolder('deep/'.repeat(30))
     const [one, two] = [await startClient(folder), await startClient(folder)]
     expect([await callText(one.client, 'count'), await callText(two.client, 'count')]).toEqual(['1', '2'])
   }, 60_000)
 
-  it('need no key to join, also where requests over HTTP need one', async () => {
+  it('joining needs no key, even if HTTP requests need one', async () => {
     const folder = sharedFolder()
     const env = { ASYNCGATE_API_KEY: 'a key of more than sixteen characters' }
     const [one, two] = [await startClient(folder, { env }), await startClient(folder, { env })]
@@ -148,8 +148,8 @@ describe('several clients on stdin and stdout in one folder', () => {
   }, 60_000)
 })
 
-describe('a client on stdin and stdout in the folder of a gateway over HTTP', () => {
-  it('joins it if it serves the same, and has a gateway of its own when that ends', async () => {
+describe('a stdio client in the folder of an HTTP gateway', () => {
+  it('the client joins a gateway with the same upstream, and starts its own when that ends', async () => {
     const folder = sharedFolder()
     const gateway = await startGateway(folder)
     const { client } = await startClient(folder)
@@ -159,13 +159,13 @@ describe('a client on stdin and stdout in the folder of a gateway over HTTP', ()
     await until(() => folder.slow().length === 1)
     gateway.child.kill('SIGKILL')
     await gateway.ended
-    // Its database is not the one of the new gateway: nobody there knows of the call.
+    // The new gateway has a different database and does not know the call.
     await expect(call).rejects.toThrow('The call may have been executed')
     expect(await callText(client, 'count')).toBe('1')
     expect(folder.started()).toHaveLength(2)
   }, 120_000)
 
-  it('has a gateway of its own if it serves something else', async () => {
+  it('the client starts its own gateway if the running one has different options', async () => {
     const folder = sharedFolder()
     await startGateway(folder, ['--allow', 'none'])
     const { client } = await startClient(folder)
@@ -174,7 +174,7 @@ describe('a client on stdin and stdout in the folder of a gateway over HTTP', ()
   }, 60_000)
 })
 
-it('a second gateway over HTTP says where the first is', async () => {
+it('a second HTTP gateway reports where the first one runs', async () => {
   const folder = sharedFolder()
   const { url } = await startGateway(folder)
   await expect(startGateway(folder)).rejects.toThrow(`A gateway is already running in this folder (process`)

@@ -11,7 +11,7 @@ import { until } from '../calls/support.ts'
 import { isAlive } from '../support/gateway-process.ts'
 
 export const COUNTER = fileURLToPath(new URL('counter.js', import.meta.url))
-/** As it is installed: many are started, and each is to start quickly. */
+/** The built CLI: tests start many processes, and each must start quickly. */
 export const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url))
 
 /** A folder with the journal of the upstream programs that are started in it. */
@@ -52,7 +52,7 @@ export interface Started {
   readonly era?: 'modern' | 'legacy'
 }
 
-/** A client of its own with `asyncgate gateway --stdio`, as it is started by agents. */
+/** A client with its own `asyncgate gateway --stdio`, started as agents start it. */
 export async function startClient(
   { cwd, env }: Folder,
   { options = [], program = [process.execPath, COUNTER], era = 'legacy', env: more = {} }: Started = {},
@@ -90,7 +90,7 @@ export async function startClient(
   return { client, pid: transport.pid ?? 0, said: () => said }
 }
 
-/** A command that goes on until it is stopped, as a process of its own. */
+/** A separate process that runs a command until it is stopped. */
 export function startProcess(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
   const child = spawn(process.execPath, args, { cwd, env })
   const ended = once(child, 'close')
@@ -108,7 +108,7 @@ export function startProcess(args: readonly string[], cwd: string, env: NodeJS.P
     child,
     ended,
     output: () => output,
-    /** Waits for a text; throws with all that was said if the process ends without it. */
+    /** Waits for a text; throws with the whole output if the process ends without it. */
     async said(text: string, command = '') {
       await Promise.race([until(() => output.includes(text)), ended])
       if (!output.includes(text)) throw new Error(`${command}\n${output}`)

@@ -16,7 +16,7 @@ export function installedProgram(module: string): readonly string[] {
   return [process.execPath, fileURLToPath(import.meta.resolve(module))]
 }
 
-/** `asyncgate gateway` on a free port before this program, as a process that ends with the test. */
+/** `asyncgate gateway` on a free port with this upstream program, as a process that ends with the test. */
 export function spawnGateway(
   program: readonly string[],
   { options = [], cwd = testFolder(), env = {} }: Started = {},
@@ -44,9 +44,9 @@ export function spawnGateway(
     cwd,
     child,
     ended,
-    /** Everything that it has written to stdout and stderr. */
+    /** The output to stdout and stderr so far. */
     output: () => output,
-    /** Waits until it has written the text, and throws if it ends without that. */
+    /** Waits until the text was written, and throws if the process ends without it. */
     async wrote(text: string): Promise<void> {
       await until(() => isEnded || output.includes(text))
       if (!output.includes(text)) throw new Error(`The gateway ended without "${text}":\n${output}`)
@@ -54,7 +54,7 @@ export function spawnGateway(
   }
 }
 
-/** The same, once it serves, with a client that is connected to it over HTTP. */
+/** Waits until the gateway serves, and connects a client to it over HTTP. */
 export async function startGateway(
   program: readonly string[],
   { clientName = 'test', ...started }: Started & { readonly clientName?: string } = {},

@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { httpFixture } from './fixture-http.ts'
 import { fault, open, textOf, until, web } from './support.ts'
 
-describe('an upstream that fails again and again', () => {
-  it('is spared, then tried with one call, then used again', async () => {
+describe('circuit breaker of an upstream', () => {
+  it('repeated failures open the breaker, and one successful probe closes it', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => {
       vi.useRealTimers()
@@ -46,8 +46,8 @@ describe('an upstream that fails again and again', () => {
   })
 })
 
-describe('the calls of an upstream', () => {
-  it('wait for their turn in order, and may give up waiting', async () => {
+describe('concurrency and lifecycle of calls', () => {
+  it('calls over the concurrency limit wait in order and can be aborted', async () => {
     const events: string[] = []
     const { url, fixture } = await httpFixture('modern', { tell: (event) => events.push(event) })
     const { upstreams } = await open([web(url, { concurrency: 2 })])
@@ -78,13 +78,13 @@ describe('the calls of an upstream', () => {
     expect(upstreams.get('fix')?.health).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it('that come while it is being connected wait for that', async () => {
+  it('a call waits while its upstream is connecting', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url)], { wait: false })
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'early' }))).toBe('early')
   })
 
-  it('calls of an unknown upstream are refused', async () => {
+  it('calls of an unknown or disabled upstream are refused', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url, { enabled: false })])
     await expect(upstreams.call('none', 'echo', {})).rejects.toMatchObject(fault('UPSTREAM_NOT_FOUND'))
@@ -94,7 +94,7 @@ describe('the calls of an upstream', () => {
     expect(upstreams.tools()).toEqual([])
   })
 
-  it('fail when the upstream is closed', async () => {
+  it('running calls fail when the registry is closed', async () => {
     const events: string[] = []
     const { url } = await httpFixture('modern', { tell: (event) => events.push(event) })
     const { upstreams } = await open([web(url)])

@@ -26,7 +26,7 @@ const VALUES: Parameters<typeof openUpstreams>[0] & Parameters<typeof readUpstre
 
 const MISSING = { type: 'stdio', command: '/nowhere/to/be/found', args: [], env: {} } as const
 
-/** A server with upstreams, and the CLI that talks to it. */
+/** A server with upstreams, and the CLI connected to it. */
 async function serve(values: Partial<typeof VALUES> = {}) {
   const store = await openSqliteStore({ path: ':memory:' })
   const whole = { ...VALUES, ...values }
@@ -62,7 +62,7 @@ async function serve(values: Partial<typeof VALUES> = {}) {
 }
 
 describe('asyncgate upstreams', () => {
-  it('shows for each tool whether it is allowed, needs approval or is blocked, and why', async () => {
+  it('upstreams show prints for each tool whether it is allowed, needs approval or is blocked, and why', async () => {
     const { url } = await httpFixture('modern')
     const { gate, upstreams, say } = await serve()
     await policies(gate, [
@@ -100,7 +100,7 @@ describe('asyncgate upstreams', () => {
     })
   })
 
-  it('adds, lists, shows and removes', async () => {
+  it('the CLI adds, lists, shows and removes upstreams', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams, ask, say } = await serve()
     expect(await say('list')).toBe('There are no upstreams.\n')
@@ -138,7 +138,7 @@ describe('asyncgate upstreams', () => {
     expect(await ask('remove', 'fix')).toMatchObject({ code: 3 })
   })
 
-  it('shows what waits to be accepted with nothing hidden, and accepts it', async () => {
+  it('upstreams accept shows quarantined definitions with visible escapes and accepts them', async () => {
     const strange = { name: "it's $(id)", inputSchema: { type: 'object' as const } }
     const { url, fixture } = await httpFixture('modern', { more: [strange] })
     const { upstreams, ask, say } = await serve()
@@ -172,7 +172,7 @@ describe("the operator's file", () => {
     return path
   }
 
-  it('has programs and addresses', async () => {
+  it("the operator's file defines stdio and HTTP upstreams", async () => {
     const { transport } = program('legacy')
     const { url } = await httpFixture('modern')
     const list = [
@@ -200,11 +200,11 @@ describe("the operator's file", () => {
       '- { name: a, transport: { type: stdio, command: x } }\n- { name: a, transport: { type: stdio, command: y } }',
       'has upstream a twice',
     ],
-  ])('is refused with the place of the mistake: %s', (content, complaint) => {
-    expect(() => readUpstreamsFile(file(content))).toThrow(complaint)
+  ])('an invalid file is refused with the location of the error: %s', (content, expectedMessage) => {
+    expect(() => readUpstreamsFile(file(content))).toThrow(expectedMessage)
   })
 
-  it('an unknown upstream is reported', () => {
+  it('a missing file is reported', () => {
     expect(() => readUpstreamsFile('/nowhere/upstreams.yaml')).toThrow('cannot be read (ENOENT)')
   })
 })

@@ -20,8 +20,8 @@ const unfit = (raw: unknown, overHttp = true) => {
   return 'unfit' in read ? read.unfit : undefined
 }
 
-describe('the hash of a definition', () => {
-  it('does not depend on the order of members, nor on what is not shown', () => {
+describe('hash of a definition', () => {
+  it('the hash ignores the order of properties and fields that are not shown', () => {
     const { name, ...rest } = TOOL
     expect(hashOf({ ...rest, name, icons: [{ src: 'x' }], _meta: { a: 1 } })).toBe(hashOf(TOOL))
   })
@@ -32,12 +32,12 @@ describe('the hash of a definition', () => {
     { inputSchema: { type: 'object', properties: { a: { type: 'string' } } } },
     { outputSchema: { type: 'object', required: [] } },
     { annotations: { readOnlyHint: false } },
-  ])('changes with %j', (change) => {
+  ])('the hash changes with %j', (change) => {
     expect(hashOf({ ...TOOL, ...change })).not.toBe(hashOf(TOOL))
   })
 })
 
-describe('a definition is not used', () => {
+describe('rejected definitions', () => {
   const nested = (depth: number) => {
     let schema: object = {}
     for (let n = 0; n < depth; n++) schema = { properties: { a: schema } }
@@ -46,7 +46,7 @@ describe('a definition is not used', () => {
   it.each([
     ['without a name', { ...TOOL, name: '' }, 'its definition is not valid: name'],
     ['without a schema', { name: 'x' }, 'its definition is not valid: inputSchema'],
-    ['that is no object', 7, 'its definition is not valid: '],
+    ['that is not an object', 7, 'its definition is not valid: '],
     ['with a hidden name', { ...TOOL, name: 'a\u200bb' }, 'its name has characters that do not show'],
     [
       'with a list as arguments',
@@ -64,7 +64,7 @@ describe('a definition is not used', () => {
       { ...TOOL, inputSchema: { type: 'object', ...nested(50_000) } },
       'its definition is not plain JSON',
     ],
-  ])('%s', (_, raw, reason) => {
+  ])('a definition %s is rejected', (_, raw, reason) => {
     expect(unfit(raw)).toBe(reason)
   })
 
@@ -74,19 +74,19 @@ describe('a definition is not used', () => {
     { a: { type: 'object', 'x-mcp-header': 'A' } },
     { a: { type: 'string', 'x-mcp-header': 'A' }, b: { type: 'string', 'x-mcp-header': 'a' } },
     { a: { type: 'array', items: { type: 'string', 'x-mcp-header': 'A' } } },
-  ])('with headers that MCP forbids: %j', (properties) => {
+  ])('a definition with an invalid x-mcp-header is rejected over HTTP: %j', (properties) => {
     expect(unfit(withHeader(properties))).toBe('its x-mcp-header is not valid')
     expect(unfit(withHeader(properties), false)).toBeUndefined()
   })
 
-  it('but with those that MCP allows', () => {
+  it('a definition with valid x-mcp-headers is accepted', () => {
     const inner = { type: 'object', properties: { b: { type: 'integer', 'x-mcp-header': 'Page' } } }
     expect(unfit(withHeader({ a: { type: 'string', 'x-mcp-header': 'Region' }, inner }))).toBeUndefined()
   })
 })
 
-describe('what is shown of a definition', () => {
-  it('has clean texts and the same structure', () => {
+describe('the shown definition', () => {
+  it('texts are cleaned and the structure is unchanged', () => {
     const dirty = 'text\u001b[31m\u200b'
     const shown = shownDefinition({
       name: 'x',

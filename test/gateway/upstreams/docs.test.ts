@@ -13,7 +13,7 @@ import { folder } from './support.ts'
 const page = repositoryText('docs/gateway.md')
 const blocks = (language: string) => blocksOf(page).filter((block) => block.language === language)
 
-it('the files of docs/gateway.md can be read', () => {
+it('the files of docs/gateway.md are valid', () => {
   const read = blocks('yaml').map(({ text }) => {
     const path = join(folder(), 'upstreams.yaml')
     writeFileSync(path, text)
@@ -46,11 +46,11 @@ it('the commands of docs/gateway.md exist, with their options', async () => {
   }
 })
 
-it('the defaults, errors and settings of docs/gateway.md are those of the code', () => {
+it('the defaults, errors and settings of docs/gateway.md match the code', () => {
   const transport = { type: 'stdio', command: 'x' }
   const defaults: Readonly<Record<string, unknown>> = fileUpstream.parse({ name: 'a', transport })
   const plain = (cell = '') => cell.replaceAll('`', '')
-  const told = markdownTable(page, 'Field').map(({ Field, Default }) => [plain(Field), plain(Default)])
+  const documented = markdownTable(page, 'Field').map(({ Field, Default }) => [plain(Field), plain(Default)])
   for (const field of [
     'enabled',
     'pinned',
@@ -61,7 +61,7 @@ it('the defaults, errors and settings of docs/gateway.md are those of the code',
     'max_session_connections',
     'max_result_bytes',
   ]) {
-    expect(told).toContainEqual([field, String(defaults[field])])
+    expect(documented).toContainEqual([field, String(defaults[field])])
   }
   for (const [, code = ''] of page.matchAll(/`((?:UPSTREAM|SESSION)_[A-Z_]+)`/g))
     expect(ERRORS).toHaveProperty(code)
@@ -69,14 +69,14 @@ it('the defaults, errors and settings of docs/gateway.md are those of the code',
   for (const [name] of page.matchAll(/ASYNCGATE_[A-Z_]+/g)) expect(variables).toContain(name)
 })
 
-it('the limits of docs/gateway.md are those of the code', () => {
+it('the limits of docs/gateway.md match the code', () => {
   const limits = markdownTable(page, 'Setting').map(({ Setting = '', Default }) => [
     Setting.replaceAll('`', ''),
     Default,
   ])
-  const told = limits.filter(([name = '']) => name.startsWith('ASYNCGATE_'))
-  expect(told.length).toBe(5)
-  for (const [name, fallback] of told) {
+  const documented = limits.filter(([name = '']) => name.startsWith('ASYNCGATE_'))
+  expect(documented.length).toBe(5)
+  for (const [name, fallback] of documented) {
     const row = TABLE.find(({ variable }) => variable === name)
     expect([name, String(row?.fallback)]).toEqual([name, fallback])
   }

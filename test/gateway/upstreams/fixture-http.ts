@@ -14,18 +14,18 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => un
 export interface HttpFixture {
   readonly url: string
   readonly fixture: Fixture
-  /** The headers of each request. */
+  /** All requests that were received. */
   readonly requests: IncomingMessage[]
-  /** Answers in place of the server, if it says true. */
+  /** Responds instead of the server if it returns true. */
   intercept: (request: IncomingMessage, response: ServerResponse) => boolean
-  /** Answers a request that came elsewhere. */
+  /** Responds to a request that another fixture received. */
   answer: (request: IncomingMessage, response: ServerResponse) => boolean
-  /** Forgets all sessions, as a restart does. */
+  /** Drops all sessions, as a restart does. */
   forget(): void
   close(): void
 }
 
-/** A web server of this test that speaks one era. */
+/** An HTTP server for this test that speaks one era. */
 export async function httpFixture(
   era: 'modern' | 'legacy',
   options: FixtureOptions = {},
@@ -71,7 +71,7 @@ function modern(fixture: Fixture, reads: FixtureReads | undefined): Handler {
     serveWeb(request, response, await bodyOf(request), (asked) => handler.fetch(asked))
 }
 
-/** With sessions, as most servers of that time have them. */
+/** Keeps sessions, as most legacy servers do. */
 function legacy(fixture: Fixture, sessions: Map<string, NodeStreamableHTTPServerTransport>): Handler {
   return async (request, response) => {
     const id = request.headers['mcp-session-id']

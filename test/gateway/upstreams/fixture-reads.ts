@@ -10,7 +10,7 @@ import {
 export interface FixtureReadsOptions {
   readonly prompts?: readonly Prompt[]
   readonly resources?: readonly Resource[]
-  /** How many items a page of a list has. */
+  /** Items per page of a list. */
   readonly pageSize?: number
   readonly read?: (uri: string, signal: AbortSignal) => Promise<ReadResourceResult>
   readonly get?: (name: string, args: Readonly<Record<string, string>>) => GetPromptResult
@@ -28,7 +28,7 @@ export class FixtureReads {
   readonly #servers = new Set<Server>()
   #prompts: readonly Prompt[]
   #resources: readonly Resource[]
-  /** The arguments that were to be completed. */
+  /** The arguments for which completions were requested. */
   readonly completed: string[] = []
 
   constructor(options: FixtureReadsOptions) {
@@ -65,13 +65,13 @@ export class FixtureReads {
   addPrompt(prompt: Prompt): void {
     this.#prompts = [...this.#prompts, prompt]
     for (const server of this.#servers) void server.sendPromptListChanged().catch(() => {})
-    for (const told of this.onChange) told('prompts')
+    for (const listener of this.onChange) listener('prompts')
   }
 
   addResource(resource: Resource): void {
     this.#resources = [...this.#resources, resource]
     for (const server of this.#servers) void server.sendResourceListChanged().catch(() => {})
-    for (const told of this.onChange) told('resources')
+    for (const listener of this.onChange) listener('resources')
   }
 
   #page<Item>(all: readonly Item[], cursor: string | undefined) {

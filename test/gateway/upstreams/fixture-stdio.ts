@@ -3,8 +3,8 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import { Fixture } from './fixture-tools.ts'
 
 /**
- * The fixture as a program: `fixture-stdio.ts ERA`. ERA is modern or legacy, each only that; FIXTURE_LOG is a file for
- * what happens, and FIXTURE_DESCRIPTION one that has the description of echo.
+ * The fixture as a program: `fixture-stdio.ts ERA`. ERA is modern or legacy, and the program speaks only that era;
+ * FIXTURE_LOG is the file for its events, FIXTURE_DESCRIPTION a file with the description of echo.
  */
 const [, , era] = process.argv
 const { FIXTURE_LOG: log, FIXTURE_DESCRIPTION: described = '', FIXTURE_LIST_MS: listMs } = process.env

@@ -14,20 +14,20 @@ type Args = Readonly<Record<string, unknown>>
 type Run = (args: Args, context: ServerContext) => Promise<CallToolResult>
 
 export interface FixtureOptions {
-  /** Of the tool `echo`. */
+  /** The description of the tool `echo`. */
   readonly description?: string
-  /** How many tools a page of the list has. */
+  /** Tools per page of the list. */
   readonly pageSize?: number
   readonly ttlMs?: number
   /** How long the list takes. */
   readonly listMs?: number
-  /** Definitions that come as they are, after the others. */
+  /** Definitions that are appended unchanged. */
   readonly more?: readonly Tool[]
-  /** Prompts and resources, if it has any. */
+  /** Prompts and resources, if any. */
   readonly reads?: FixtureReads
-  /** Hears what the tools do. */
+  /** Called with the events of the tools. */
   readonly tell?: (event: string) => void
-  /** Of `crash`. */
+  /** The implementation of `crash`. */
   readonly crash?: () => void
 }
 
@@ -47,11 +47,11 @@ async function step({ mcpReq }: ServerContext, progress: number): Promise<void> 
   await mcpReq.notify({ method: 'notifications/progress', params })
 }
 
-/** An upstream as our tests need it: every tool that can go wrong, in one place. State is shared by its servers. */
+/** An upstream with a tool for every kind of failure. Its servers share the state. */
 export class Fixture {
   readonly #options: FixtureOptions
   readonly servers = new Set<Server>()
-  /** Also notified when the list changes, for servers that live for one request only. */
+  /** Also called when the list changes, for servers that live for one request only. */
   readonly onChange = new Set<() => void>()
   lists = 0
   calls = 0
@@ -94,7 +94,7 @@ export class Fixture {
 
   #changed(): void {
     for (const server of this.servers) void server.sendToolListChanged().catch(() => {})
-    for (const told of this.onChange) told()
+    for (const listener of this.onChange) listener()
   }
 
   async #list(cursor: string | undefined) {

@@ -7,8 +7,8 @@ import { fault, folder, LOCAL, open, textOf, until, web } from './support.ts'
 
 const ERAS = ['modern', 'legacy'] as const
 
-describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
-  it('is spoken to in its own version', async () => {
+describe.each(ERAS)('an HTTP upstream of the %s era', (era) => {
+  it('the upstream is addressed in its own protocol version', async () => {
     const { url } = await httpFixture(era)
     const { upstreams } = await open([web(url)])
     const version = era === 'modern' ? '2026-07-28' : '2025-11-25'
@@ -30,7 +30,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'on' }))).toBe('on')
   })
 
-  it('that does not stop when a call is cancelled loses its connection', async () => {
+  it('the connection is closed if a canceled call does not stop', async () => {
     const { url, requests } = await httpFixture(era)
     const { upstreams } = await open([web(url)])
     const stop = new AbortController()
@@ -54,7 +54,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     await until(() => events.includes('cancelled'))
   })
 
-  it('tells how far it is, on the stream of the call', async () => {
+  it('progress arrives on the stream of the call', async () => {
     const { url } = await httpFixture(era)
     const { upstreams } = await open([web(url)])
     const seen: unknown[] = []
@@ -67,7 +67,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     expect({ seen, text: textOf(result) }).toEqual({ seen: [1, 2], text: 'done' })
   })
 
-  it('may answer with 50 MB: that call is refused, and the connection goes on', async () => {
+  it('a response of 50 MB is refused, and the connection continues', async () => {
     const { url } = await httpFixture(era)
     const { upstreams } = await open([web(url, { max_result_bytes: 1024 * 1024 })])
     const big = (bytes: number) => upstreams.call('fix', 'big', { bytes })
@@ -79,39 +79,34 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     expect(upstreams.get('fix')?.health).toMatchObject({ state: 'ready', restarts: 0, breaker: 'closed' })
   })
 
-  it.each(['application/json', 'text/event-stream'])(
-    'may answer without end in %s, and is not listened to',
-    async (type) => {
-      const served = await httpFixture(era)
-      const { upstreams } = await open([web(served.url, { max_result_bytes: 1024 * 1024 })])
-      const chunk = 'x'.repeat(64 * 1024)
-      let written = 0
-      served.intercept = (request, response) => {
-        if (request.method !== 'POST') return false
-        response.writeHead(200, { 'content-type': type }).write('data: ')
-        const write = () => {
-          while (!response.destroyed && response.write(chunk)) written += chunk.length
-        }
-        response.on('drain', write)
-        write()
-        return true
+  it.each(['application/json', 'text/event-stream'])('an endless response in %s is aborted', async (type) => {
+    const served = await httpFixture(era)
+    const { upstreams } = await open([web(served.url, { max_result_bytes: 1024 * 1024 })])
+    const chunk = 'x'.repeat(64 * 1024)
+    let written = 0
+    served.intercept = (request, response) => {
+      if (request.method !== 'POST') return false
+      response.writeHead(200, { 'content-type': type }).write('data: ')
+      const write = () => {
+        while (!response.destroyed && response.write(chunk)) written += chunk.length
       }
-      await expect(upstreams.call('fix', 'echo', {})).rejects.toMatchObject(
-        fault('UPSTREAM_RESULT_TOO_LARGE'),
-      )
-      await until(() => served.requests.at(-1)?.socket.destroyed)
-      expect(written).toBeLessThan(50_000_000)
-    },
-  )
+      response.on('drain', write)
+      write()
+      return true
+    }
+    await expect(upstreams.call('fix', 'echo', {})).rejects.toMatchObject(fault('UPSTREAM_RESULT_TOO_LARGE'))
+    await until(() => served.requests.at(-1)?.socket.destroyed)
+    expect(written).toBeLessThan(50_000_000)
+  })
 
-  it('says when its tools are others', async () => {
+  it('a changed tool list is noticed', async () => {
     const { url, fixture } = await httpFixture(era)
     const { upstreams } = await open([web(url, { pinned: 'each_tool' })])
     const changes: number[] = []
     const stopListening = upstreams.onTools(() => changes.push(upstreams.tools().length))
     const before = upstreams.tools()
     expect(upstreams.tools()).toBe(before)
-    // An older server can tell only once its client listens.
+    // A legacy server can notify only after its client listens.
     await until(() => era === 'modern' || fixture.servers.size > 0)
     fixture.grow('newcomer')
     await until(() => {
@@ -122,7 +117,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     stopListening()
   })
 
-  it('is given its credentials, by reference, with every request', async () => {
+  it('credentials are resolved from references and sent with every request', async () => {
     const file = join(folder(), 'token')
     writeFileSync(file, 'from-the-file\n')
     const { url, requests } = await httpFixture(era)
@@ -157,7 +152,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
   })
 })
 
-it('credentials go nowhere but to the upstream', async () => {
+it('credentials are sent to the origin of the upstream only', async () => {
   const [ours, theirs] = [await httpFixture('modern'), await httpFixture('modern')]
   const fetch = guardedMcpFetch({
     origin: new URL(ours.url).origin,
@@ -172,8 +167,8 @@ it('credentials go nowhere but to the upstream', async () => {
   expect(theirs.requests[0]?.headers.authorization).toBeUndefined()
 })
 
-describe('a server over HTTP', () => {
-  it('that has forgotten the session gets a new one', async () => {
+describe('failures of HTTP upstreams', () => {
+  it('a server that has lost the session gets a new one', async () => {
     const served = await httpFixture('legacy')
     const { upstreams } = await open([web(served.url)])
     served.forget()
@@ -190,7 +185,7 @@ describe('a server over HTTP', () => {
     [429, { 'retry-after': '7' }, { status: 429, retry_after_ms: 7000 }],
     [503, {}, { status: 503 }],
     [500, {}, { status: 500 }],
-  ])('that answers with %i can be asked again', async (status, headers, details) => {
+  ])('status %i is retryable', async (status, headers, details) => {
     const served = await httpFixture('modern')
     const { upstreams } = await open([web(served.url)])
     served.intercept = (_request, response) => {
@@ -201,7 +196,7 @@ describe('a server over HTTP', () => {
     await expect(upstreams.call('fix', 'echo', {})).rejects.toMatchObject({ ...busy, retryable: true })
   })
 
-  it.each([400, 403, 422])('that answers with %i need not be asked again', async (status) => {
+  it.each([400, 403, 422])('status %i is not retryable', async (status) => {
     const served = await httpFixture('modern')
     const { upstreams } = await open([web(served.url)])
     served.intercept = (_request, response) => {
@@ -215,7 +210,7 @@ describe('a server over HTTP', () => {
     })
   })
 
-  it('that echoes the credential in its refusal gives nothing away', async () => {
+  it('a credential that the server echoes is scrubbed', async () => {
     const served = await httpFixture('modern')
     const env = { TOKEN: 'swordfish-0123456789' }
     const { upstreams, log } = await open([web(served.url, {}, { Authorization: 'Bearer env:TOKEN' })], {
@@ -230,9 +225,9 @@ describe('a server over HTTP', () => {
       fault('UPSTREAM_REFUSED', { status: 401, upstream_message: 'This is not valid: Bearer ***' }),
     )
     await until(() => upstreams.get('fix')?.health.state === 'down')
-    const told = JSON.stringify([refusal, log, upstreams.list(), upstreams.get('fix')])
-    expect(told).not.toContain('swordfish')
-    // A credential that was replaced is found with the next connection.
+    const visible = JSON.stringify([refusal, log, upstreams.list(), upstreams.get('fix')])
+    expect(visible).not.toContain('swordfish')
+    // A replaced credential is used with the next connection.
     served.intercept = ({ headers }, response) => {
       if (headers.authorization === 'Bearer another-one') return false
       response.writeHead(401).end()
@@ -242,7 +237,7 @@ describe('a server over HTTP', () => {
     await until(() => upstreams.get('fix')?.health.state === 'ready')
   })
 
-  it('whose credential is missing is down, and the reason names only the reference', async () => {
+  it('an upstream whose credential is missing is down, and the reason names only the reference', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url, {}, { Authorization: 'Bearer env:NOWHERE' })], { env: {} })
     const { health } = upstreams.get('fix') ?? {}
@@ -252,7 +247,7 @@ describe('a server over HTTP', () => {
     })
   })
 
-  it('that leads elsewhere is not followed, and its credential stays here', async () => {
+  it('a redirect is not followed, and the credential is not sent', async () => {
     const elsewhere = await httpFixture('modern')
     const served = await httpFixture('modern')
     served.intercept = (_request, response) => {
@@ -266,7 +261,7 @@ describe('a server over HTTP', () => {
     expect(elsewhere.requests).toEqual([])
   })
 
-  it('at a private address is not asked, unless the operator names the place', async () => {
+  it('a private address is refused unless the operator permits it', async () => {
     const { url, requests } = await httpFixture('modern')
     const { upstreams } = await open([web(url)], { egress: { allow_http: true, allowed_ports: 'any' } })
     const { health } = upstreams.get('fix') ?? {}
@@ -279,7 +274,7 @@ describe('a server over HTTP', () => {
   })
 })
 
-describe('a server over HTTP that is replaced by one of the other era', () => {
+describe('an HTTP upstream that is replaced by one of the other era', () => {
   it.each(ERAS)('a new handshake is made when the server was %s', async (era) => {
     const before = await httpFixture(era)
     const after = await httpFixture(era === 'modern' ? 'legacy' : 'modern')

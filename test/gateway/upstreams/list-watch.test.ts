@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A watch over an upstream whose lists are counted. */
+/** A watch on an upstream that counts its list requests. */
 function watched(list: () => Promise<ToolList<unknown>>) {
   const failures: unknown[] = []
   let lists = 0
@@ -36,13 +36,13 @@ function watched(list: () => Promise<ToolList<unknown>>) {
   return { watch, failures, lists: () => lists, say: () => changed(), begin: () => watch.begin(connection) }
 }
 
-describe('the list of an upstream', () => {
+describe('tool list of an upstream', () => {
   it.each([
     [undefined, 300_000],
     [60_000, 60_000],
     [5, 10_000],
     [99_000_000, 3_600_000],
-  ])('is read again when it is old: with a hint of %s after %i ms', async (ttlMs, age) => {
+  ])('the list is read again when it expires: with a hint of %s after %i ms', async (ttlMs, age) => {
     const { begin, lists } = watched(async () => ({ tools: [], ttlMs }))
     await begin()
     await vi.advanceTimersByTimeAsync(age - 1)
@@ -51,7 +51,7 @@ describe('the list of an upstream', () => {
     expect(lists()).toBe(2)
   })
 
-  it('is read once a second at most, however often it is said to have changed', async () => {
+  it('a list that changes constantly is read at most once per second', async () => {
     const { begin, lists, say } = watched(async () => ({ tools: [], ttlMs: undefined }))
     await begin()
     for (let n = 0; n < 250; n++) {
@@ -63,7 +63,7 @@ describe('the list of an upstream', () => {
     expect(lists()).toBe(4)
   })
 
-  it('is read again if it changes while it is being read', async () => {
+  it('a list that changes while it is being read is read again', async () => {
     let answer = () => {}
     const slow = () =>
       new Promise<ToolList<unknown>>((resolve) => {
@@ -79,7 +79,7 @@ describe('the list of an upstream', () => {
     expect(lists()).toBe(2)
   })
 
-  it('stays when it cannot be had, and is asked for again', async () => {
+  it('the previous list is used when a read fails, and the read is retried', async () => {
     const tool = { name: 'a', inputSchema: { type: 'object' } }
     let fails = false
     const { begin, failures, lists, say, watch } = watched(async () => {

@@ -7,8 +7,8 @@ import { Breaker } from '../../../src/gateway/upstreams/circuit-breaker.ts'
 import { mayRefer, resolveAll, scrubber } from '../../../src/gateway/upstreams/credentials.ts'
 import { outwardName } from '../../../src/gateway/upstreams/tool-name.ts'
 
-describe('the pauses between tries to connect', () => {
-  it('pauses double from a second to a minute and are reset after a healthy minute', () => {
+describe('reconnect backoff', () => {
+  it('the delay doubles from one second to one minute and is reset after a healthy minute', () => {
     const backoff = new Backoff({ first_ms: 1000, max_ms: 60_000, healthy_ms: 60_000 })
     const pauses = [0, 500, 0, 59_999, 0, 0, 0, 0].map((lasted) => backoff.next(lasted))
     expect(pauses).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
@@ -16,11 +16,11 @@ describe('the pauses between tries to connect', () => {
   })
 })
 
-describe('a breaker', () => {
+describe('circuit breaker', () => {
   const breakerAt = (clock: { now: number }) =>
     new Breaker({ failures: 2, cooldown_ms: 100 }, () => clock.now)
 
-  it('opens after failures in a row only', () => {
+  it('the breaker opens only after consecutive failures', () => {
     const breaker = breakerAt({ now: 0 })
     for (const end of ['failed', 'succeeded', 'failed'] as const) breaker.enter()?.[end]()
     expect(breaker.state).toBe('closed')
@@ -28,7 +28,7 @@ describe('a breaker', () => {
     expect([breaker.state, breaker.waitMs, breaker.enter()]).toEqual(['open', 100, undefined])
   })
 
-  it('permits one probe after the cooldown, and another one if its outcome is unknown', () => {
+  it('the breaker permits one probe after the cooldown, and another if the outcome of the first is unknown', () => {
     const clock = { now: 0 }
     const breaker = breakerAt(clock)
     const early = breaker.enter()
@@ -37,7 +37,7 @@ describe('a breaker', () => {
     expect(breaker.state).toBe('half_open')
     const probe = breaker.enter()
     expect([probe === undefined, breaker.enter()]).toEqual([false, undefined])
-    // A call from before says nothing about now.
+    // The outcome of a call that started before the breaker opened is ignored.
     early?.succeeded()
     expect(breaker.state).toBe('half_open')
     probe?.dropped()
@@ -46,20 +46,20 @@ describe('a breaker', () => {
   })
 })
 
-describe('lines', () => {
+describe('line reader', () => {
   const read = (max: number, chunks: readonly string[]) => {
     const reader = new LineReader(max)
     return chunks.flatMap((chunk) => [...reader.push(Buffer.from(chunk))])
   }
 
-  it('come whole, however they are cut up', () => {
+  it('lines are complete, however the input is split into chunks', () => {
     expect(read(10, ['a', 'bc\nd', '\n', '\nef'])).toEqual([{ text: 'abc' }, { text: 'd' }, { text: '' }])
     const bytes = [...Buffer.from('é\n')].map((byte) => Buffer.from([byte]))
     const reader = new LineReader(10)
     expect(bytes.flatMap((byte) => [...reader.push(byte)])).toEqual([{ text: 'é' }])
   })
 
-  it('that are too long leave only their ends, and the next one is fine', () => {
+  it('only head and tail of a line that is too long are kept, and the next line is complete', () => {
     const long = `START${'x'.repeat(5000)}END`
     for (const size of [1, 7, 100, 10_000]) {
       const text = `${long}\nnext\n`
@@ -76,7 +76,7 @@ describe('lines', () => {
   })
 })
 
-describe('the id of an answer of which only the ends are left', () => {
+describe('the id of a response of which only head and tail are known', () => {
   it.each([
     ['{"jsonrpc":"2.0","id":7,"result":{"content":[', 'xxx"}]}}', 7],
     ['{ "id" : "a-1", "result": {', '}}', 'a-1'],
@@ -89,7 +89,7 @@ describe('the id of an answer of which only the ends are left', () => {
   })
 })
 
-describe('a stream of events', () => {
+describe('event stream limit', () => {
   const limited = async (chunks: readonly string[], max: number, instead?: string) => {
     const body = (async function* () {
       for (const chunk of chunks) yield Buffer.from(chunk)
@@ -100,7 +100,7 @@ describe('a stream of events', () => {
   }
 
   it.each(['\n\n', '\r\n\r\n', '\r\r'])(
-    'may go on for ever, as long as no event is too large (ended by %j)',
+    'a stream may be endless as long as no event is too large (separator %j)',
     async (end) => {
       const event = `data: 0123456789${end}`
       const chunks = Array.from({ length: 50 }, () => [...event]).flat()
@@ -108,7 +108,7 @@ describe('a stream of events', () => {
     },
   )
 
-  it('ends with what stands in for an event that is too large', async () => {
+  it('an event that is too large is replaced, and the stream ends', async () => {
     const all = await limited(
       ['data: a\n\nda', `ta: ${'x'.repeat(100)}`, '\n\ndata: never\n\n'],
       20,
@@ -119,8 +119,8 @@ describe('a stream of events', () => {
   })
 })
 
-describe('what an upstream is called', () => {
-  it('stays what it is where it fits, and else ends in a hash, always the same', () => {
+describe('names of upstream tools', () => {
+  it('a name is unchanged if it is valid, and otherwise ends in a stable hash', () => {
     expect(outwardName('fs', 'read_file')).toBe('fs__read_file')
     expect(outwardName('fs', 'x'.repeat(124))).toHaveLength(128)
     expect(outwardName('fs', 'a.b')).toBe(outwardName('fs', 'a.b'))
@@ -132,8 +132,8 @@ describe('what an upstream is called', () => {
   })
 })
 
-describe('credentials', () => {
-  it('are found where they are said to be, when they are needed', async () => {
+describe('credentials of upstreams', () => {
+  it('references are resolved when they are used, and secrets are scrubbed', async () => {
     const texts = { A: 'env:ONE', B: 'Bearer env:ONE' }
     const { values, secrets } = await resolveAll(texts, { ONE: 's3cret' }, { literals: false })
     expect(values).toEqual({ A: 's3cret', B: 'Bearer s3cret' })
@@ -155,7 +155,7 @@ describe('credentials', () => {
     ['file:/etc/key', true],
     ['file:/etc/key2', false],
     ['a value', false],
-  ])('%s may be used by whoever adds an upstream: %s', (reference, isAllowed) => {
+  ])('the reference %s is permitted: %s', (reference, isAllowed) => {
     expect(mayRefer(reference, ['env:TOKEN', 'file:/run/secrets/', 'file:/etc/key'])).toBe(isAllowed)
   })
 })

@@ -10,8 +10,8 @@ const toolOf = ({ upstreams }: Bench, tool: string) =>
   upstreams.get('fix')?.catalogue.find((each) => each.tool === tool)
 const names = ({ upstreams }: Bench) => upstreams.tools().map(({ tool }) => tool)
 
-describe('the definition of a tool', () => {
-  it('that changes puts it in quarantine until an admin has accepted that very definition', async () => {
+describe('pinning of tool definitions', () => {
+  it('a changed definition quarantines the tool until an admin accepts exactly that definition', async () => {
     const { url, fixture } = await httpFixture('modern', { description: 'Says it again.' })
     const bench = await open([web(url)])
     const { upstreams } = bench
@@ -53,7 +53,7 @@ describe('the definition of a tool', () => {
     expect(toolOf(bench, 'echo')).toMatchObject({ offered: null })
   })
 
-  it('of a tool that appears after the first list waits for an admin', async () => {
+  it('a tool that appears after the first list is quarantined until an admin accepts it', async () => {
     const { url, fixture } = await httpFixture('modern')
     const bench = await open([web(url)])
     fixture.grow('newcomer')
@@ -66,7 +66,7 @@ describe('the definition of a tool', () => {
     expect(names(bench)).not.toContain('newcomer')
   })
 
-  it('is trusted when it is first seen, if each tool is', async () => {
+  it('with pinned each_tool, every tool is trusted on first sight', async () => {
     const { url, fixture } = await httpFixture('modern')
     const bench = await open([web(url, { pinned: 'each_tool' })])
     fixture.grow('newcomer')
@@ -75,7 +75,7 @@ describe('the definition of a tool', () => {
     await until(() => toolOf(bench, 'echo')?.status === 'quarantined')
   })
 
-  it('is never trusted, if pinning is strict', async () => {
+  it('with pinned strict, no tool is trusted without an admin', async () => {
     const { url } = await httpFixture('modern')
     const bench = await open([web(url, { pinned: 'strict' })])
     expect(names(bench)).toEqual([])
@@ -84,7 +84,7 @@ describe('the definition of a tool', () => {
     expect(names(bench)).toEqual(['echo'])
   })
 
-  it('is remembered when the gate starts again, and changes meanwhile are noticed', async () => {
+  it('accepted definitions survive a restart, and changes in between are detected', async () => {
     const store = await openSqliteStore({ path: ':memory:' })
     const { url, fixture } = await httpFixture('modern')
     const before = await open([web(url)], { store })
@@ -97,7 +97,7 @@ describe('the definition of a tool', () => {
     expect(names(after)).not.toContain('echo')
     expect(names(after)).not.toContain('newcomer')
     await after.upstreams.close()
-    // What waits can be seen, and accepted, while the upstream is away.
+    // Quarantined definitions can be listed and accepted while the upstream is unreachable.
     const away = await open([web('http://127.0.0.1:1/')], { store })
     const { status, hash } = toolOf(away, 'echo') ?? {}
     expect(status).toBe('quarantined')
@@ -110,8 +110,8 @@ describe('the definition of a tool', () => {
   })
 })
 
-describe('the tools of an upstream', () => {
-  it('cannot have the name of another tool, whatever they are called', async () => {
+describe('tools of an upstream', () => {
+  it('every tool has a unique valid name, whatever the upstream calls it', async () => {
     const inputSchema = { type: 'object' as const }
     const long = 'l'.repeat(200)
     const more = [
@@ -132,7 +132,7 @@ describe('the tools of an upstream', () => {
     expect(all.map(({ tool }) => tool)).toContain(`${long}2`)
   })
 
-  it('are those that allow and deny leave, with the categories of the operator', async () => {
+  it('allow and deny filter the tools, and the operator sets their categories', async () => {
     const { url } = await httpFixture('modern')
     const tools = { allow: ['e*', 'wait', 'b*g'], deny: ['env*'] }
     const bench = await open([web(url, { tools, categories: { echo: 'harmless' } })])
@@ -147,14 +147,14 @@ describe('the tools of an upstream', () => {
     await expect(bench.upstreams.call('fix', 'crash', {})).rejects.toMatchObject(missing)
   })
 
-  it('are read page by page', async () => {
+  it('the tool list is read page by page', async () => {
     const { url, fixture } = await httpFixture('modern', { pageSize: 3 })
     const bench = await open([web(url)])
     expect(names(bench)).toHaveLength(14)
     expect(fixture.lists).toBe(5)
   })
 
-  it('cannot hide words from people that models would read', async () => {
+  it('invisible characters are removed from descriptions', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url)])
     const tool = upstreams.find('fix__add')
@@ -164,7 +164,7 @@ describe('the tools of an upstream', () => {
     expect(JSON.stringify(upstreams.tools())).not.toMatch(/\\u001b|[\u202e\u200b]|\u{E0049}/u)
   })
 
-  it('answer with data, which says that it is not ours', async () => {
+  it('a result is marked as untrusted data of its upstream', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url)])
     const { content, _meta } = await upstreams.call('fix', 'add', {})

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { fault, journal, open, program, textOf, until } from './support.ts'
 
-describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) => {
-  it('is spoken to in its own version, and its tools are listed under its name', async () => {
+describe.each(['modern', 'legacy'] as const)('a stdio upstream of the %s era', (era) => {
+  it('the upstream is addressed in its own protocol version, and its tools are listed under its name', async () => {
     const { upstreams } = await open([program(era)])
     const version = era === 'modern' ? '2026-07-28' : '2025-11-25'
     const { health } = upstreams.get('fix') ?? {}
@@ -45,7 +45,7 @@ describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) =>
     expect(new Set(lines().filter((line) => line.startsWith('start'))).size).toBe(2)
   })
 
-  it('tells how far it is', async () => {
+  it('progress is reported', async () => {
     const { upstreams } = await open([program(era)])
     const seen: unknown[] = []
     await upstreams.call('fix', 'steps', {}, { onProgress: (progress) => seen.push(progress) })
@@ -55,7 +55,7 @@ describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) =>
     ])
   })
 
-  it('may answer with an error, which is not tried again, or with the failure of a tool, which is a result', async () => {
+  it('a JSON-RPC error is a refusal, and a failure of the tool is a result', async () => {
     const { upstreams } = await open([program(era)])
     const details = {
       upstream: 'fix',
@@ -69,7 +69,7 @@ describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) =>
     expect(upstreams.get('fix')?.health.breaker).toBe('closed')
   })
 
-  it('may answer with 50 MB: that call is refused, the others and the connection go on', async () => {
+  it('a response of 50 MB is refused, and other calls and the connection continue', async () => {
     const { env, lines, has } = journal()
     const { upstreams } = await open([program(era, env, { max_result_bytes: 1024 * 1024 })])
     const stop = new AbortController()
@@ -87,8 +87,8 @@ describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) =>
   })
 })
 
-describe('a program', () => {
-  it('gets a few harmless variables and those of its record, and its arguments as they are', async () => {
+describe('stdio upstreams', () => {
+  it('a program gets a few safe variables and those of its record, and its arguments without a shell', async () => {
     const given = program('legacy', { PLAIN: 'text', SECRET: 'env:ELSEWHERE' })
     const { transport } = given
     if (transport.type !== 'stdio') throw new Error('no program')
@@ -102,7 +102,7 @@ describe('a program', () => {
     })
   })
 
-  it('ends with all that it has started', async () => {
+  it('closing the registry ends the program and its child processes', async () => {
     const { upstreams } = await open([program('legacy')])
     const pid = Number(textOf(await upstreams.call('fix', 'child', {})))
     expect(isAlive(pid)).toBe(true)
@@ -121,7 +121,7 @@ describe('a program', () => {
     expect(JSON.stringify([log, upstreams.get('fix')])).not.toContain('hunter2')
   })
 
-  it('that does not exist is down', async () => {
+  it('an upstream whose program does not exist is down', async () => {
     const { upstreams } = await open([
       { ...program('legacy'), transport: { type: 'stdio', command: '/nowhere/at/all', args: [], env: {} } },
     ])

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fault, folder, installed, open, textOf, until } from './support.ts'
 
-describe('servers of others, as they come from the registry', () => {
-  it('stand side by side, each with its own names', async () => {
+describe('third-party servers from the registry', () => {
+  it('several upstreams run at the same time, each with its own tool names', async () => {
     const root = folder()
     const { upstreams } = await open([
       installed('server-filesystem', [root]),
@@ -23,7 +23,7 @@ describe('servers of others, as they come from the registry', () => {
     expect(textOf(await upstreams.call('everything', 'get-sum', { a: 19, b: 23 }))).toContain('42')
   })
 
-  it('filesystem: writes and reads, keeps to its folder, and may not answer with a file of 50 MB', async () => {
+  it('filesystem: it writes and reads in its folder only, and a file of 50 MB is refused', async () => {
     const root = folder()
     const { upstreams } = await open([installed('server-filesystem', [root])])
     const path = join(root, 'note.txt')
@@ -41,7 +41,7 @@ describe('servers of others, as they come from the registry', () => {
     expect(upstreams.get('filesystem')?.health.restarts).toBe(0)
   })
 
-  it('everything: a long operation tells how far it is, and can be cancelled', async () => {
+  it('everything: a long operation reports progress and can be canceled', async () => {
     const { upstreams } = await open([installed('server-everything')])
     const stop = new AbortController()
     const seen: number[] = []
@@ -58,14 +58,14 @@ describe('servers of others, as they come from the registry', () => {
     expect(image).toMatchObject({
       content: expect.arrayContaining([expect.objectContaining({ type: 'image' })]),
     })
-    // Tools that only tasks of their own protocol can call are not offered.
+    // Tools that can only be called as a protocol task are not offered.
     const research = upstreams
       .get('everything')
       ?.catalogue.find(({ tool }) => tool === 'simulate-research-query')
     expect(research).toMatchObject({ status: 'hidden', reason: 'it can only be called as a task' })
   })
 
-  it('memory: is started again when it is killed, and remembers', async () => {
+  it('memory: a killed server is restarted and keeps its data', async () => {
     const MEMORY_FILE_PATH = join(folder(), 'memory.jsonl')
     const { upstreams } = await open([installed('server-memory', [], { MEMORY_FILE_PATH })])
     const entity = { name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }
@@ -77,7 +77,7 @@ describe('servers of others, as they come from the registry', () => {
   })
 })
 
-/** The one that this process has started. */
+/** The process that was started by this process. */
 function pidOf(program: string): number {
   const all = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n')
   const line = all.find(

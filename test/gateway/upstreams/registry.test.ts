@@ -8,7 +8,7 @@ interface WithUpstreams extends Bench {
   readonly upstreams: Upstreams
 }
 
-/** A gate with a registry over the same database. */
+/** A gate with an upstream registry on the same database. */
 async function withUpstreams(open: Open, options?: Partial<UpstreamsOptions>): Promise<WithUpstreams> {
   const opened: Upstreams[] = []
   const bench = await open({
@@ -25,8 +25,8 @@ async function withUpstreams(open: Open, options?: Partial<UpstreamsOptions>): P
 
 const at = (url: string, more: object = {}) => ({ name: 'fix', transport: { type: 'http', url }, ...more })
 
-describeGates('the registry of upstreams', (open) => {
-  it('is for admins, who add, look at and remove', async () => {
+describeGates('the upstream registry', (open) => {
+  it('only admins can add, read and remove upstreams', async () => {
     const { url } = await httpFixture('modern')
     const { gate, upstreams } = await withUpstreams(open)
     expect(await gate.listUpstreams(admin(), {})).toEqual({ upstreams: [] })
@@ -48,7 +48,7 @@ describeGates('the registry of upstreams', (open) => {
       counts: { listed: 14, quarantined: 0, hidden: 0 },
       catalogue: expect.arrayContaining([expect.objectContaining({ name: 'fix__echo', status: 'listed' })]),
     })
-    // The same again changes nothing; anything else replaces it.
+    // Adding the same record again changes nothing; a different record replaces it.
     expect(await gate.addUpstream(admin(), at(url))).toMatchObject({ updated_at: added.updated_at })
     const changed = await gate.addUpstream(admin(), at(url, { enabled: false }))
     expect(changed).toMatchObject({ enabled: false, health: { state: 'disabled' } })
@@ -69,7 +69,7 @@ describeGates('the registry of upstreams', (open) => {
     }
   })
 
-  it('forgets with an upstream what was accepted of it', async () => {
+  it('removing an upstream deletes its accepted definitions', async () => {
     const { url, fixture } = await httpFixture('modern')
     const { gate, upstreams } = await withUpstreams(open)
     await gate.addUpstream(admin(), at(url))
@@ -85,7 +85,7 @@ describeGates('the registry of upstreams', (open) => {
     expect(upstreams.find('fix__echo')).toBeDefined()
   })
 
-  it('accepts what an admin has seen', async () => {
+  it('an admin accepts the definition with the hash that they have seen', async () => {
     const { url, fixture } = await httpFixture('modern')
     const { gate, upstreams } = await withUpstreams(open)
     await gate.addUpstream(admin(), at(url))
@@ -104,38 +104,46 @@ describeGates('the registry of upstreams', (open) => {
   })
 
   it.each([
-    ['a program', { transport: { type: 'stdio', command: '/bin/sh', args: ['-c', 'id'] } }, 'transport.type'],
-    ['a private address', { transport: { type: 'http', url: 'https://10.0.0.1/mcp' } }, 'transport.url'],
     [
-      'the address of metadata',
-      { transport: { type: 'http', url: 'http://169.254.169.254/' } },
+      'a stdio program',
+      { transport: { type: 'stdio', command: '/bin/sh', args: ['-c', 'id'] } },
+      'transport.type',
+    ],
+    ['a private address', { transport: { type: 'http', url: 'https://10.0.0.1/mcp' } }, 'transport.url'],
+    ['a metadata address', { transport: { type: 'http', url: 'http://169.254.169.254/' } }, 'transport.url'],
+    [
+      'http to a public address',
+      { transport: { type: 'http', url: 'http://mcp.example/' } },
       'transport.url',
     ],
-    ['http in public', { transport: { type: 'http', url: 'http://mcp.example/' } }, 'transport.url'],
     [
       'a password in the URL',
       { transport: { type: 'http', url: 'https://a:b@mcp.example/' } },
       'transport.url',
     ],
-    ['no URL', { transport: { type: 'http', url: 'mcp' } }, 'transport.url'],
-    ['a credential itself', { transport: header('Bearer abc') }, 'transport.headers.Authorization'],
-    ['a variable that is not for this', { transport: header('env:HOME') }, 'transport.headers.Authorization'],
+    ['an invalid URL', { transport: { type: 'http', url: 'mcp' } }, 'transport.url'],
+    ['a literal credential', { transport: header('Bearer abc') }, 'transport.headers.Authorization'],
     [
-      'a file that is not for this',
+      'a variable that is not permitted',
+      { transport: header('env:HOME') },
+      'transport.headers.Authorization',
+    ],
+    [
+      'a file that is not permitted',
       { transport: header('file:/etc/passwd') },
       'transport.headers.Authorization',
     ],
     [
-      'a header of the protocol',
+      'a protocol header',
       { transport: header('env:T', 'Mcp-Session-Id') },
       'transport.headers.Mcp-Session-Id',
     ],
     ['a name with underscores', { name: 'a__b' }, 'name'],
-    ['a name like ours', { name: 'asyncgate-2' }, 'name'],
-    ["a name of the operator's file", { name: 'local' }, 'name'],
-    ['too many at once', { concurrency: 100_000 }, 'concurrency'],
-    ['something unknown', { surprise: true }, ''],
-  ])('does not take %s', async (_, fields, path) => {
+    ['a reserved name', { name: 'asyncgate-2' }, 'name'],
+    ["a name from the operator's file", { name: 'local' }, 'name'],
+    ['excessive concurrency', { concurrency: 100_000 }, 'concurrency'],
+    ['an unknown field', { surprise: true }, ''],
+  ])('an upstream with %s is refused', async (_, fields, path) => {
     const fixed = [program('legacy', {}, { name: 'local', enabled: false })]
     const { gate, store } = await withUpstreams(open, { fixed, credentials: ['env:TOKEN'], egress: {} })
     const input = { name: 'fix', transport: { type: 'http', url: 'https://mcp.example/' }, ...fields }
@@ -144,7 +152,7 @@ describeGates('the registry of upstreams', (open) => {
     expect(await store.entries.list(tenant, 'upstream', '', 10)).toEqual([])
   })
 
-  it("shows the upstreams of the operator's file, which cannot be changed by API", async () => {
+  it("upstreams of the operator's file are listed and cannot be changed over the API", async () => {
     const fixed = [
       program('legacy', { KEY: 'env:HOME', PLAIN: 'a secret' }, { name: 'local', enabled: false }),
     ]
@@ -164,7 +172,7 @@ describeGates('the registry of upstreams', (open) => {
     )
   })
 
-  it('keeps references and no values, and shows no query', async () => {
+  it('the registry stores references instead of secrets and hides query values', async () => {
     const credentials = ['env:TOKEN']
     const { gate, store } = await withUpstreams(open, { credentials, env: { TOKEN: 'open-sesame' } })
     const transport = { ...header('Bearer env:TOKEN'), url: 'https://mcp.invalid/x?project=1&key=abc' }
@@ -174,23 +182,25 @@ describeGates('the registry of upstreams', (open) => {
       headers: { Authorization: 'Bearer env:TOKEN' },
     })
     const { tenant } = await store.tenant('default')
-    const kept = await store.entries.list(tenant, 'upstream', '', 10)
-    expect(JSON.stringify([kept, await gate.listUpstreams(admin(), {})])).not.toContain('open-sesame')
+    const storedEntries = await store.entries.list(tenant, 'upstream', '', 10)
+    expect(JSON.stringify([storedEntries, await gate.listUpstreams(admin(), {})])).not.toContain(
+      'open-sesame',
+    )
   })
 
-  it('belongs to one tenant', async () => {
+  it('the registry belongs to one tenant', async () => {
     const { gate } = await withUpstreams(open)
     await expect(gate.listUpstreams(admin('elsewhere'), {})).rejects.toMatchObject(fault('NOT_CONFIGURED'))
   })
 
-  it('is not there without being set up', async () => {
+  it('the registry is NOT_CONFIGURED without its setting', async () => {
     const { gate } = await open()
     await expect(gate.listUpstreams(admin(), {})).rejects.toMatchObject(
       fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] }),
     )
   })
 
-  it('is there again when the gate is opened again', async () => {
+  it('registered upstreams survive a restart', async () => {
     const { url } = await httpFixture('modern')
     const { gate, upstreams, store } = await withUpstreams(open)
     await gate.addUpstream(admin(), at(url))
@@ -203,9 +213,9 @@ describeGates('the registry of upstreams', (open) => {
 })
 
 describeGates(
-  'the registry of two processes',
+  'the upstream registry of two processes',
   (open) => {
-    it('is one: what the one adds, accepts or removes, the other one follows', async () => {
+    it('two processes share one upstream registry', async () => {
       const { url, fixture } = await httpFixture('modern')
       const one = await withUpstreams(open)
       const two = await withUpstreams(one.another)

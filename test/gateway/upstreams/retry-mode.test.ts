@@ -8,8 +8,8 @@ import { fault, open, program, record, until, web } from './support.ts'
 
 const transport = { type: 'http', url: 'https://x.example/mcp' }
 
-describe('the retry mode of a tool', () => {
-  it('is that of its upstream, unless a pattern names the tool, and the most careful pattern wins', () => {
+describe('retry mode of a tool', () => {
+  it('the mode of the upstream applies unless patterns name the tool, and the strictest pattern wins', () => {
     expect(retryMode(record({ transport }), 'send')).toBe('idempotent')
     const rules = record({
       transport,
@@ -23,7 +23,7 @@ describe('the retry mode of a tool', () => {
     ])
   })
 
-  it('decides together with what the tool says of itself', () => {
+  it('the mode and the annotations of the tool decide whether a call may be repeated', () => {
     const hints = [undefined, {}, { readOnlyHint: true }, { idempotentHint: true }, { readOnlyHint: 'yes' }]
     const answers = (retry: string) =>
       hints.map((annotations) => mayRepeat(record({ transport, retry }), 'send', annotations))
@@ -32,7 +32,7 @@ describe('the retry mode of a tool', () => {
     expect(answers('always')).toEqual([true, true, true, true, true])
   })
 
-  it('is one of three, in the file of the operator and over the API', () => {
+  it("only the three modes are valid, in the operator's file and over the API", () => {
     const read = (fields: object) => addUpstreamInput.safeParse({ name: 'fix', transport, ...fields })
     expect(read({}).data).toMatchObject({ retry: 'idempotent', tools: { retry: {} } })
     expect(read({ retry: 'sometimes' }).error?.issues[0]?.path).toEqual(['retry'])
@@ -44,10 +44,10 @@ describe('the retry mode of a tool', () => {
   })
 })
 
-describe('the fault of a call says whether the upstream can have run it', () => {
+describe('not_run in the error of a call', () => {
   const failure = (call: Promise<unknown>) => call.then(() => undefined, Object)
 
-  it('when a program is not connected, and when it ended in the middle of the call', async () => {
+  it('not_run is set if the program is not connected, and absent if it ended during the call', async () => {
     const restart = { first_ms: 3_600_000, max_ms: 3_600_000 }
     const { upstreams } = await open([program('legacy', {}, { restart })])
     const crashed = await failure(upstreams.call('fix', 'crash', {}))
@@ -56,12 +56,12 @@ describe('the fault of a call says whether the upstream can have run it', () => 
     await until(() => upstreams.get('fix')?.health.state === 'down')
     const { details } = await failure(upstreams.call('fix', 'echo', {}))
     expect(details).toMatchObject({ problem: 'it is not connected', not_run: true })
-    // The next try to connect is in about an hour.
+    // The next connection attempt is in about an hour.
     expect(details.retry_after_ms).toBeGreaterThan(3_500_000)
     expect(details.retry_after_ms).toBeLessThanOrEqual(3_600_000)
   })
 
-  it('when a server is busy, fails, or cannot be reached', async () => {
+  it('not_run is set if a server is busy or unreachable, and absent if it failed', async () => {
     const served = await httpFixture('modern')
     const { upstreams } = await open([web(served.url, { breaker: { failures: 100 } })])
     let status = 429
@@ -75,12 +75,12 @@ describe('the fault of a call says whether the upstream can have run it', () => 
     status = 502
     expect((await call()).not_run).toBeUndefined()
     served.close()
-    // A request on a connection whose end is not noticed yet may have been received.
+    // A request on a connection that is closing may still have been received.
     await sleep(100)
     expect(await call()).toMatchObject({ not_run: true, retry_after_ms: 1000 })
   })
 
-  it('and a call that may have run before is sent only if its tool may be repeated', async () => {
+  it('a call that may have run before is sent only if its tool may be repeated', async () => {
     const events: string[] = []
     const { url, fixture } = await httpFixture('modern', { tell: (event) => events.push(event) })
     const { upstreams } = await open([web(url, { tools: { retry: { mistake: 'always' } } })])
@@ -93,8 +93,8 @@ describe('the fault of a call says whether the upstream can have run it', () => 
   })
 })
 
-describe('the patience of calls', () => {
-  it('ends a given time after a call first found its upstream down, and forgets calls that are gone', () => {
+describe('patience of calls', () => {
+  it('patience ends a fixed time after the upstream was first down, and finished calls are forgotten', () => {
     let now = 0
     const patience = new Patience(() => now)
     expect(patience.lasts('a', 100)).toBe(true)

@@ -30,11 +30,11 @@ it.each([
   'run_tests',
   'search_commands',
   'get_node',
-])('a tool called %s does not', (name) => {
+])('a tool called %s does not run commands', (name) => {
   expect(runsCommands({ name, inputSchema: plain })).toBe(false)
 })
 
-it('a tool that takes a command runs it, unless it says that it does no harm', () => {
+it('a tool with a command argument runs commands unless its annotations deny it', () => {
   const tool = { name: 'do_it', inputSchema: command }
   expect(runsCommands(tool)).toBe(true)
   expect(runsCommands({ ...tool, annotations: { openWorldHint: true, destructiveHint: true } })).toBe(true)

@@ -6,20 +6,20 @@ import { folder, installed, open, record } from './support.ts'
 
 const KEY = 'q5Vd0nX_2mT-7kLwRz9sYbEa'
 
-describe('an answer with a key in it', () => {
+describe('approval keys in responses', () => {
   const holds = secretFinder([KEY])
 
-  it('is found wherever the key is', () => {
+  it('the key is found in values and in property names', () => {
     expect(holds({ content: [{ type: 'text', text: `the key: ${KEY}\n` }] })).toBe(true)
     expect(holds({ structuredContent: { nested: [{ [KEY]: 1 }] } })).toBe(true)
   })
 
-  it.each([0, 1, 2, 3, 4, 5])('is found in base64, %i bytes into it', (offset) => {
+  it.each([0, 1, 2, 3, 4, 5])('the key is found in base64 at an offset of %i bytes', (offset) => {
     const data = Buffer.from(`${'x'.repeat(offset)}${KEY}\nand more`).toString('base64')
     expect(holds({ content: [{ type: 'blob', data }] })).toBe(true)
   })
 
-  it('is distinguished from any other text', () => {
+  it('other texts do not match', () => {
     expect(holds({ content: [{ type: 'text', text: KEY.slice(1) }] })).toBe(false)
     expect(holds(null)).toBe(false)
     expect(secretFinder([])({ text: KEY })).toBe(false)
@@ -27,7 +27,7 @@ describe('an answer with a key in it', () => {
   })
 })
 
-it('an upstream that reads a file with the key in it is not handed on, and the log says so', async () => {
+it('a response that contains the key is withheld, and a warning is logged', async () => {
   const place = folder()
   writeFileSync(join(place, 'key'), KEY)
   writeFileSync(join(place, 'other'), 'hello')
@@ -42,7 +42,7 @@ it('an upstream that reads a file with the key in it is not handed on, and the l
   expect(log.filter(({ message }) => message.includes('approval key'))).toHaveLength(2)
 })
 
-/** An MCP server whose only tool tells the key in its progress, and then in the message of an error. */
+/** An MCP server whose only tool reveals the key in its progress and in the message of an error. */
 const TELLS_KEY = `
   const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
   require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {

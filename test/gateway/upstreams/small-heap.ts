@@ -4,7 +4,7 @@ import { fileUpstream } from '../../../src/features/upstreams/shape.ts'
 import { Upstreams } from '../../../src/gateway/upstreams/upstreams.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 
-/** Calls a tool that answers with 50 MB, then one that does not, in a process of its own. */
+/** Calls a tool that responds with 50 MB and then a small one, in a separate process. */
 const store = await openSqliteStore({ path: ':memory:' })
 const { tenant } = await store.tenant('default')
 const program = fileURLToPath(new URL('fixture-stdio.ts', import.meta.url))

@@ -14,17 +14,17 @@ import type { Store } from '../../../src/store/store.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Quick enough for a test, slow enough to be seen. */
+/** Delays short enough for a test and long enough to be observed. */
 const QUICK = { restart: { first_ms: 20, max_ms: 200, healthy_ms: 60_000 } }
 
-/** Loopback, and nothing else besides what is public. */
+/** Permits loopback besides public addresses. */
 export const LOCAL = { allowed_ports: 'any', allowed_private: ['127.0.0.1'] } as const
 
 export function record(fields: Fields): UpstreamRecord {
   return fileUpstream.parse({ name: 'fix', ...QUICK, ...fields })
 }
 
-/** The fixture as a program. */
+/** The fixture as a stdio upstream. */
 export function program(
   era: 'modern' | 'legacy' | 'broken',
   env: Fields = {},
@@ -35,7 +35,7 @@ export function program(
   return record({ transport: { type: 'stdio', command: process.execPath, args, env }, ...fields })
 }
 
-/** A package of node_modules as a program. */
+/** A package of node_modules as a stdio upstream. */
 export function installed(name: string, args: readonly string[] = [], env: Fields = {}): UpstreamRecord {
   const main = fileURLToPath(import.meta.resolve(`@modelcontextprotocol/${name}/dist/index.js`))
   return record({
@@ -62,11 +62,11 @@ export interface Bench {
 
 export interface BenchOptions extends Partial<Omit<UpstreamsOptions, 'logger' | 'storage'>> {
   readonly store?: Store
-  /** Whether each upstream is to be tried once before anything else happens. */
+  /** Whether to wait until each upstream was tried once. */
   readonly wait?: boolean
 }
 
-/** A registry over a database of its own. */
+/** A registry on a separate in-memory database. */
 export async function open(fixed: readonly UpstreamRecord[], options: BenchOptions = {}): Promise<Bench> {
   const { store = await openSqliteStore({ path: ':memory:' }), wait = true, ...rest } = options
   if (options.store === undefined) onTestFinished(() => store.close())
@@ -88,7 +88,7 @@ export async function open(fixed: readonly UpstreamRecord[], options: BenchOptio
   return { upstreams, store, log }
 }
 
-/** A registry over an open database, to be given to a gate. */
+/** A registry on an open database, for a gate. */
 export async function registryOn(store: Store, options: Partial<UpstreamsOptions> = {}): Promise<Upstreams> {
   const { tenant } = await store.tenant('default')
   const storage = { entries: store.entries, tenant, shared: store.shared }
@@ -99,32 +99,32 @@ export async function registryOn(store: Store, options: Partial<UpstreamsOptions
   return upstreams
 }
 
-/** A folder of this test. */
+/** A temporary folder, removed after the test. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'asyncgate-upstream-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   return path
 }
 
-/** A file that the fixture writes what happens to. */
+/** A file to which the fixture writes its events. */
 export function journal() {
   const path = join(folder(), 'journal')
   const lines = () => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [])
   return { env: { FIXTURE_LOG: path }, lines, has: (line: string) => until(() => lines().includes(line)) }
 }
 
-/** Waits for something to become true; the test's own timeout ends it. */
+/** Polls until the condition holds; the test timeout ends the wait. */
 export async function until(check: () => unknown): Promise<void> {
   while (!check()) await delay(5)
 }
 
-/** What a call answered, as text. */
+/** The first text of a result. */
 export function textOf(answer: Answer): string {
   const [first] = isCallToolResult(answer) ? answer.content : []
   return first?.type === 'text' ? first.text : ''
 }
 
-/** What a refusal must be like. */
+/** The shape of an expected fault. */
 export function fault(code: ErrorCode, details: object = {}) {
   return { name: 'Fault', code, details }
 }

@@ -17,8 +17,8 @@ const W1 = { worker_id: 'w1' }
 const CREDENTIAL = { kind: 'shared', tenant: 'default' } as const
 const POINTER = { pointer: 's3:bucket/key', channel: 's3', checksum: 'abc' }
 
-/** The same work, done by the tools of either name. */
-const STORIES: Readonly<Record<string, { old: Story; now: Story }>> = {
+/** The same work with the legacy tools and with the operations. */
+const SCENARIOS: Readonly<Record<string, { old: Scenario; now: Scenario }>> = {
   'work that succeeds': {
     old: async ({ call }) => {
       const { task_id } = await call('queue_task', {
@@ -115,7 +115,7 @@ const STORIES: Readonly<Record<string, { old: Story; now: Story }>> = {
   },
 }
 
-type Story = (teller: { readonly call: Call; readonly clock: World['clock'] }) => Promise<void>
+type Scenario = (context: { readonly call: Call; readonly clock: World['clock'] }) => Promise<void>
 
 function leaseIn(tasks: unknown): unknown {
   return idIn(tasks, 'lease_id')
@@ -127,8 +127,8 @@ function idIn(list: unknown, name: string): unknown {
   return Reflect.get(first, name)
 }
 
-/** Calls by the tools of the old names. */
-function oldCalls({ gate, errors }: World): Call {
+/** Calls through the legacy tools. */
+function legacyCalls({ gate, errors }: World): Call {
   const tools = gateTools({ gate, legacyTools: true, onError: (error) => errors.push(error) })
   return async (name, fields) => {
     const run = await tools.find(name, CREDENTIAL)
@@ -142,8 +142,8 @@ function oldCalls({ gate, errors }: World): Call {
   }
 }
 
-/** Calls of operations. */
-function newCalls({ gate }: World): Call {
+/** Calls of the operations. */
+function operationCalls({ gate }: World): Call {
   return async (name, fields) => {
     const operation = findOperation(name)
     if (operation === undefined) throw new Error(`there is no operation ${name}`)
@@ -152,10 +152,14 @@ function newCalls({ gate }: World): Call {
   }
 }
 
-async function told(storeName: 'sqlite' | 'postgres', story: Story, calls: (world: World) => Call) {
+async function effectsOf(
+  storeName: 'sqlite' | 'postgres',
+  scenario: Scenario,
+  calls: (world: World) => Call,
+) {
   const world = await openWorld(storeName, 7, {})
   onTestFinished(() => world.close())
-  await story({ call: calls(world), clock: world.clock })
+  await scenario({ call: calls(world), clock: world.clock })
   const { reads } = world.store
   const { tenant } = await world.store.tenant('default')
   const lines = await reads.scan(tenant, { by: 'all' }, Number.MAX_SAFE_INTEGER, 100)
@@ -170,28 +174,31 @@ async function told(storeName: 'sqlite' | 'postgres', story: Story, calls: (worl
   }
 }
 
-describe.each(storeNames())('on %s', (storeName) => {
-  it.each(Object.entries(STORIES))('%s leaves the same behind by either name', async (_, { old, now }) => {
-    const before = await told(storeName, old, oldCalls)
-    const after = await told(storeName, now, newCalls)
-    expect(before).toEqual(after)
-    expect(before.errors).toEqual([])
-    expect(before.receipts.length).toBeGreaterThan(2)
-    expect(before.kee).not.toEqual([])
-  })
+describe.each(storeNames())('legacy tools on %s', (storeName) => {
+  it.each(Object.entries(SCENARIOS))(
+    '%s has the same effects through legacy tools and operations',
+    async (_, { old, now }) => {
+      const before = await effectsOf(storeName, old, legacyCalls)
+      const after = await effectsOf(storeName, now, operationCalls)
+      expect(before).toEqual(after)
+      expect(before.errors).toEqual([])
+      expect(before.receipts.length).toBeGreaterThan(2)
+      expect(before.kee).not.toEqual([])
+    },
+  )
 })
 
-describe('the page about the old names', () => {
+describe('docs/old-names.md', () => {
   const rows = [...repositoryText('docs/old-names.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
 
-  it('lists every old tool once, in the order of the list, with what does it now', () => {
+  it('the page lists every legacy tool once, in order, with its replacement', () => {
     expect(rows.map(([, name]) => name)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
     for (const [i, tool] of LEGACY_TOOLS.entries()) {
       expect(rows[i]?.[2], tool.name).toContain(`\`${tool.now}\``)
     }
   })
 
-  it('names only operations that there are', () => {
+  it('the page names only existing operations', () => {
     const named = rows.flatMap(([, , now = '']) => [...now.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     const known = OPERATIONS.map((operation) => operation.name)
     expect(named.filter((name) => name !== undefined && !known.includes(name))).toEqual([])

@@ -8,7 +8,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { MAIL } from '../../email/support.ts'
 import { caller } from '../../support/gates.ts'
 import { bareCall, contentOf, type Options, startMcp } from '../endpoint.ts'
-import { WAYS, type Way } from './transports.ts'
+import { TRANSPORTS, type Transport } from './transports.ts'
 
 const KEE = { agent_id: 'Kee' }
 const W1 = { worker_id: 'w1' }
@@ -17,7 +17,7 @@ const kee = caller('agent', 'Kee', 'agent')
 const text = z.string()
 const RunView = z.looseObject({ task_id: text, run_id: text })
 
-/** A memory that keeps what it is given. */
+/** A memory that records its notes. */
 class Notes implements Memory {
   readonly notes: MemoryNote[] = []
 
@@ -29,45 +29,45 @@ class Notes implements Memory {
 
 const mail = (store: Store) => ({ mail: new EmailQueue({ entries: store.entries, settings: MAIL }) })
 
-async function queue({ call }: Way, args: object = {}) {
+async function queue({ call }: Transport, args: object = {}) {
   const { task_id } = await call('queue_task', { ...KEE, task_type: 'consult', params: { n: 1 }, ...args })
   return text.parse(task_id)
 }
 
-async function lease({ call }: Way) {
+async function lease({ call }: Transport) {
   return RunView.parse(await call('worker_lease_task', { ...W1, task_types: ['consult'], lease_seconds: 60 }))
 }
 
 const POINTER = { result_channel: 'email', result_pointer: 'email:1@agents.example' }
 
-/** A task that is complete, with its result in the task itself. */
-async function completed(way: Way, args: object = {}) {
-  const task_id = await queue(way, args)
-  const { run_id } = await lease(way)
+/** A completed task whose result is stored inline. */
+async function completed(transport: Transport, args: object = {}) {
+  const task_id = await queue(transport, args)
+  const { run_id } = await lease(transport)
   const done = { task_id, run_id, ...POINTER, summary: 'Three models agree', result: { yes: 3 } }
-  expect(await way.call('worker_complete_task', done)).toMatchObject({ status: 'completed' })
+  expect(await transport.call('worker_complete_task', done)).toMatchObject({ status: 'completed' })
   return task_id
 }
 
-async function unread({ call }: Way, who: object = KEE) {
+async function unread({ call }: Transport, who: object = KEE) {
   const { notifications } = await call('get_notifications', who)
   return z.array(z.looseObject({ id: text, task_id: text })).parse(notifications)
 }
 
-describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
+describe.each(Object.entries(TRANSPORTS))('the legacy tools over %s', (_, open) => {
   const start = (options: Options = {}) => open(options)
 
-  it('are all listed, after the others', async () => {
+  it('all legacy tools are listed after the others', async () => {
     const { list } = await start()
     const names = await list()
     expect(names.slice(-LEGACY_TOOLS.length)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
     expect(names).toContain('asyncgate.create_task')
   })
 
-  it('queue a task, and say what to expect', async () => {
-    const way = await start()
+  it('queue_task queues a task and returns its estimates', async () => {
+    const transport = await start()
     const admin = caller('human', 'root', 'admin')
-    await way.gate.registerTaskType(admin, {
+    await transport.gate.registerTaskType(admin, {
       type: 'consult',
       estimated_runtime_seconds: 120,
       poll_suggestion_seconds: 60,
@@ -79,7 +79,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       priority: 8,
       idempotency_key: 'k',
     }
-    const first = await way.call('queue_task', asked)
+    const first = await transport.call('queue_task', asked)
     expect(first).toEqual({
       task_id: expect.any(String),
       status: 'queued',
@@ -89,28 +89,28 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       inbox_on_complete: true,
       receipt_id: expect.any(String),
     })
-    expect(await way.call('queue_task', asked)).toMatchObject({
+    expect(await transport.call('queue_task', asked)).toMatchObject({
       task_id: first.task_id,
       status: 'duplicate',
       is_duplicate: true,
     })
-    expect(await way.gate.getTask(kee, { task_id: first.task_id })).toMatchObject({
+    expect(await transport.gate.getTask(kee, { task_id: first.task_id })).toMatchObject({
       type: 'consult',
       payload: { prompt: 'why' },
       priority: 3,
       principal_ai: 'Kee',
       created_by: { kind: 'agent', id: 'Kee' },
     })
-    expect(await way.call('queue_task', { ...KEE, task_type: 'other' })).toMatchObject({
+    expect(await transport.call('queue_task', { ...KEE, task_type: 'other' })).toMatchObject({
       estimated_runtime_seconds: null,
       poll_suggestion_seconds: null,
     })
   })
 
-  it('show a task from the queue to the end, and its progress', async () => {
-    const way = await start()
-    const { call } = way
-    const task_id = await queue(way, { priority: 10 })
+  it('check_task_status and list_active_tasks follow a task and its progress', async () => {
+    const transport = await start()
+    const { call } = transport
+    const task_id = await queue(transport, { priority: 10 })
     const check = () => call('check_task_status', { ...KEE, task_id })
     const listed = () => call('list_active_tasks', KEE)
     expect(await check()).toEqual({
@@ -129,7 +129,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     expect(await listed()).toMatchObject({
       tasks: [{ task_id, type: 'consult', status: 'queued', priority: 10, recipient_ai: 'Kee' }],
     })
-    const run = await lease(way)
+    const run = await lease(transport)
     expect(run).toMatchObject({ task_id, task_type: 'consult', params: { n: 1 }, metadata: { attempt: 0 } })
     const beat = { task_id, run_id: run.run_id, progress_percent: 45.5, progress_message: '450/1000' }
     expect(await call('worker_heartbeat_task', { ...beat, extend_lease_seconds: 300 })).toEqual({
@@ -163,30 +163,30 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     expect(await listed()).toEqual({ tasks: [] })
   })
 
-  it('tell complete, failed and dead letters apart', async () => {
-    const way = await start({ parts: () => ({ settings: { default_max_attempts: 1 } }) })
+  it('check_task_status distinguishes complete, failed and dead_letter', async () => {
+    const transport = await start({ parts: () => ({ settings: { default_max_attempts: 1 } }) })
     const status = async (task_id: string) =>
-      (await way.call('check_task_status', { ...KEE, task_id })).status
-    expect(await status(await completed(way))).toBe('complete')
+      (await transport.call('check_task_status', { ...KEE, task_id })).status
+    expect(await status(await completed(transport))).toBe('complete')
     for (const [retryable, ending] of [
       [true, 'dead_letter'],
       [false, 'failed'],
     ] as const) {
-      const task_id = await queue(way)
-      const { run_id } = await lease(way)
+      const task_id = await queue(transport)
+      const { run_id } = await lease(transport)
       const failing = { task_id, run_id, error_message: 'no', retryable, metadata: { http_status: 504 } }
-      expect(await way.call('worker_fail_task', failing)).toEqual({
+      expect(await transport.call('worker_fail_task', failing)).toEqual({
         status: ending,
         will_retry: false,
         notification_sent: true,
       })
       expect(await status(task_id)).toBe(ending)
     }
-    expect(await way.call('worker_lease_task', { ...W1, task_types: ['consult'] })).toEqual({
+    expect(await transport.call('worker_lease_task', { ...W1, task_types: ['consult'] })).toEqual({
       task_id: null,
       message: 'No tasks available',
     })
-    const types = await way.call('get_notifications', KEE)
+    const types = await transport.call('get_notifications', KEE)
     expect(types).toMatchObject({
       notifications: [
         { notification_type: 'task_failed', status: 'failed' },
@@ -196,11 +196,11 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('carry a result from notification to memory', async () => {
+  it('a result can be read from its notification, fetched and stored in memory', async () => {
     const notes = new Notes()
-    const way = await start({ parts: () => ({ memory: notes }) })
-    const { call } = way
-    const task_id = await completed(way)
+    const transport = await start({ parts: () => ({ memory: notes }) })
+    const { call } = transport
+    const task_id = await completed(transport)
     const boot = await call('async_bootstrap', { ai_name: 'Kee', ai_platform: 'Claude' })
     expect(boot).toMatchObject({
       ai_name: 'Kee',
@@ -209,7 +209,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       active_tasks: [],
       server: { name: 'AsyncGate' },
     })
-    const [{ id } = { id: '' }] = await unread(way)
+    const [{ id } = { id: '' }] = await unread(transport)
     const read = await call('read_notification', { ...KEE, id })
     expect(read).toMatchObject({
       id,
@@ -220,7 +220,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       read_at: expect.any(String),
       fetched_at: null,
     })
-    expect(await unread(way)).toEqual([])
+    expect(await unread(transport)).toEqual([])
     expect(await call('fetch_task_result', { ...KEE, task_id })).toMatchObject({
       channel: 'inline',
       content: { yes: 3 },
@@ -232,7 +232,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       memory_id: 'memory-1',
       notification_archived: true,
       promoted_at: expect.any(String),
-      // The task itself carries it.
+      // The task itself contains the result.
       result_archived: false,
     })
     expect(notes.notes).toMatchObject([
@@ -255,53 +255,53 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('put a notification away, and archive a result', async () => {
-    const way = await start()
-    const task_id = await completed(way)
-    const [{ id } = { id: '' }] = await unread(way)
-    const archived = await way.call('archive_notification', { ...KEE, notification_id: id })
+  it('archive_notification and archive_task_result archive a notification and a result', async () => {
+    const transport = await start()
+    const task_id = await completed(transport)
+    const [{ id } = { id: '' }] = await unread(transport)
+    const archived = await transport.call('archive_notification', { ...KEE, notification_id: id })
     expect(archived).toMatchObject({ id, archived_at: expect.any(String), read_at: null })
-    expect(await unread(way)).toEqual([])
-    expect(await way.call('archive_task_result', { ...KEE, task_id })).toEqual({
+    expect(await unread(transport)).toEqual([])
+    expect(await transport.call('archive_task_result', { ...KEE, task_id })).toEqual({
       task_id,
       archived: true,
       archived_at: expect.any(String),
     })
   })
 
-  it('route what was queued for another to that other', async () => {
-    const way = await start()
-    const task_id = await queue(way, { recipient_ai: 'Hexy' })
-    expect(await way.call('list_active_tasks', KEE)).toEqual({ tasks: [] })
+  it('a task queued for a recipient is routed to that recipient', async () => {
+    const transport = await start()
+    const task_id = await queue(transport, { recipient_ai: 'Hexy' })
+    expect(await transport.call('list_active_tasks', KEE)).toEqual({ tasks: [] })
     for (const who of [{ ...KEE, recipient_ai: 'Hexy' }, { agent_id: 'Hexy' }, { recipient_ai: 'Hexy' }]) {
-      expect(await way.call('list_active_tasks', who)).toMatchObject({ tasks: [{ task_id }] })
+      expect(await transport.call('list_active_tasks', who)).toMatchObject({ tasks: [{ task_id }] })
     }
-    const { run_id } = await lease(way)
-    await way.call('worker_complete_task', { task_id, run_id, ...POINTER })
-    expect(await unread(way, { agent_id: 'Hexy' })).toMatchObject([{ task_id }])
-    expect(await way.call('fetch_task_result', { agent_id: 'Hexy', task_id })).toMatchObject({
+    const { run_id } = await lease(transport)
+    await transport.call('worker_complete_task', { task_id, run_id, ...POINTER })
+    expect(await unread(transport, { agent_id: 'Hexy' })).toMatchObject([{ task_id }])
+    expect(await transport.call('fetch_task_result', { agent_id: 'Hexy', task_id })).toMatchObject({
       code: 'CHANNEL_NOT_CONFIGURED',
     })
   })
 
-  it('send mail, and read the mail of a task', async () => {
-    const way = await start({ parts: mail })
-    const sent = await way.call('send_email', {
+  it('send_email sends email, and the email of a task can be read', async () => {
+    const transport = await start({ parts: mail })
+    const sent = await transport.call('send_email', {
       ...KEE,
       to: 'gate+hexy@agents.example',
       subject: 'Review',
       body: 'all is well',
     })
     expect(sent).toEqual({ message_id: expect.any(String), status: 'pending' })
-    const task_id = await queue(way)
-    await way.gate.sendEmail(kee, {
+    const task_id = await queue(transport)
+    await transport.gate.sendEmail(kee, {
       to: 'friend@elsewhere.example',
       subject: 'Results',
       body: { models: 3 },
       task_id,
       attachments: [{ filename: 'a.txt', content: 'aGk=' }],
     })
-    expect(await way.call('fetch_task_email', { ...KEE, task_id })).toMatchObject({
+    expect(await transport.call('fetch_task_email', { ...KEE, task_id })).toMatchObject({
       subject: 'Results',
       body: { models: 3 },
       attachments: [{ filename: 'a.txt', content: 'aGk=' }],
@@ -342,58 +342,58 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
   })
 })
 
-describe('an old tool of a worker', () => {
-  it('knows the worker of a run that another process handed out', async () => {
-    const way = await WAYS['2026-07-28']?.({})
-    if (way === undefined) return expect.unreachable()
-    const task_id = await queue(way)
+describe('legacy worker tools', () => {
+  it('a run that another process leased is known', async () => {
+    const transport = await TRANSPORTS['2026-07-28']?.({})
+    if (transport === undefined) return expect.unreachable()
+    const task_id = await queue(transport)
     const worker = caller('worker', 'w1', 'worker')
-    const { tasks } = await way.gate.leaseNext(worker, { worker_id: 'w1' })
+    const { tasks } = await transport.gate.leaseNext(worker, { worker_id: 'w1' })
     const run = { task_id, run_id: tasks[0]?.lease_id }
-    expect(await way.call('worker_heartbeat_task', run)).toMatchObject({ status: 'ok' })
-    expect(await way.call('worker_heartbeat_task', { ...run, worker_id: 'w2' })).toMatchObject({
+    expect(await transport.call('worker_heartbeat_task', run)).toMatchObject({ status: 'ok' })
+    expect(await transport.call('worker_heartbeat_task', { ...run, worker_id: 'w2' })).toMatchObject({
       code: 'LEASE_INVALID_OR_EXPIRED',
     })
-    expect(await way.call('worker_complete_task', { ...run, ...POINTER })).toMatchObject({
+    expect(await transport.call('worker_complete_task', { ...run, ...POINTER })).toMatchObject({
       status: 'completed',
     })
-    expect(await way.call('worker_heartbeat_task', run)).toMatchObject({
+    expect(await transport.call('worker_heartbeat_task', run)).toMatchObject({
       code: 'LEASE_INVALID_OR_EXPIRED',
       details: { task_status: 'succeeded' },
     })
   })
 
-  it('says the same again after it was said', async () => {
-    const way = await WAYS['2026-07-28']?.({})
-    if (way === undefined) return expect.unreachable()
-    const task_id = await queue(way)
-    const { run_id } = await lease(way)
+  it('worker_complete_task is idempotent', async () => {
+    const transport = await TRANSPORTS['2026-07-28']?.({})
+    if (transport === undefined) return expect.unreachable()
+    const task_id = await queue(transport)
+    const { run_id } = await lease(transport)
     const done = { task_id, run_id, ...POINTER }
-    const first = await way.call('worker_complete_task', done)
-    expect(await way.call('worker_complete_task', done)).toEqual(first)
+    const first = await transport.call('worker_complete_task', done)
+    expect(await transport.call('worker_complete_task', done)).toEqual(first)
   })
 })
 
-describe('a memory', () => {
-  it('that refuses leaves everything as it was', async () => {
+describe('memory failures', () => {
+  it('a failing memory changes nothing', async () => {
     const refusing: Memory = {
       store: async () => {
         throw new Fault('MEMORY_UNAVAILABLE')
       },
     }
-    const way = await WAYS['2026-07-28']?.({ parts: () => ({ memory: refusing }) })
-    if (way === undefined) return expect.unreachable()
-    const task_id = await completed(way)
-    const stored = await way.call('store_task_result_in_memory', { ...KEE, task_id })
+    const transport = await TRANSPORTS['2026-07-28']?.({ parts: () => ({ memory: refusing }) })
+    if (transport === undefined) return expect.unreachable()
+    const task_id = await completed(transport)
+    const stored = await transport.call('store_task_result_in_memory', { ...KEE, task_id })
     expect(stored).toMatchObject({ code: 'MEMORY_UNAVAILABLE', retryable: true })
-    expect(await way.call('get_notifications', { ...KEE, unread_only: false })).toMatchObject({
+    expect(await transport.call('get_notifications', { ...KEE, unread_only: false })).toMatchObject({
       notifications: [{ task_id, promoted_to_memory_at: null, archived_at: null }],
     })
   })
 })
 
-describe('while they are switched off, the old tools', () => {
-  it('are neither listed nor known', async () => {
+describe('disabled legacy tools', () => {
+  it('the legacy tools are neither listed nor callable', async () => {
     const server = await startMcp()
     const { body } = await server.modern('tools/list')
     const names = z

@@ -7,30 +7,31 @@ import { bareCall, contentOf, modernCall, type Options, type Post, startMcp } fr
 
 type Fields = Readonly<Record<string, unknown>>
 
-export interface Way {
+export interface Transport {
   readonly gate: Gate
-  /** What the tool answered; an error is an answer too, with its code. */
+  /** The result of the tool; an error is a result with a code. */
   call(name: string, args?: object): Promise<Fields>
-  /** The names of the tools that are listed. */
+  /** The names of the listed tools. */
   list(): Promise<string[]>
 }
 
-const older = { 'mcp-protocol-version': '2025-11-25', accept: 'application/json, text/event-stream' }
+const legacyHeaders = { 'mcp-protocol-version': '2025-11-25', accept: 'application/json, text/event-stream' }
 const Listed = z.array(z.looseObject({ name: z.string() }))
 const Reply = z.looseObject({
   result: z.looseObject({ structuredContent: z.record(z.string(), z.unknown()) }),
 })
 
-/** Every way in which the tools can be reached. */
-export const WAYS: Readonly<Record<string, (options: Options) => Promise<Way>>> = {
+/** Every transport and revision through which the tools can be called. */
+export const TRANSPORTS: Readonly<Record<string, (options: Options) => Promise<Transport>>> = {
   '2026-07-28': (options) => overHttp(options, (name, args) => modernCall(name, args)),
   '2026-07-28 through the SDK': (options) =>
     overHttp({ ...options, fastPath: false }, (name, args) => modernCall(name, args)),
-  '2025-11-25': (options) => overHttp(options, (name, args) => ({ ...bareCall(name, args), headers: older })),
+  '2025-11-25': (options) =>
+    overHttp(options, (name, args) => ({ ...bareCall(name, args), headers: legacyHeaders })),
   stdio: overStdio,
 }
 
-async function overHttp(options: Options, make: (name: string, args: object) => Post): Promise<Way> {
+async function overHttp(options: Options, make: (name: string, args: object) => Post): Promise<Transport> {
   const server = await startMcp({ legacyTools: true, ...options })
   return {
     gate: server.gate,
@@ -42,7 +43,7 @@ async function overHttp(options: Options, make: (name: string, args: object) => 
   }
 }
 
-async function overStdio(options: Options): Promise<Way> {
+async function overStdio(options: Options): Promise<Transport> {
   const { gate } = await startMcp(options)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const handle = serveStdioMcp(gate, {

@@ -13,8 +13,8 @@ import { admin, agent, worker } from '../../support/gates.ts'
 import { type Answer, contentOf, type McpServer, openMcp, startMcp } from '../endpoint.ts'
 import { complete, fail, offerSum, progress, take } from './task-work.ts'
 
-/** What each answer must be, by the schemas of the SDK of that revision. */
-const JUDGES: Readonly<Record<string, z.ZodType>> = {
+/** The schemas of the SDK of that revision, by which each result is validated. */
+const RESULT_SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   'tasks/get': GetTaskResultSchema,
   'tasks/cancel': GetTaskResultSchema,
   'tasks/list': ListTasksResultSchema,
@@ -23,7 +23,7 @@ const JUDGES: Readonly<Record<string, z.ZodType>> = {
 
 async function ask(server: McpServer, method: string, params: object = {}): Promise<Answer> {
   const answer = await server.post({ body: { jsonrpc: '2.0', id: 1, method, params } })
-  if (answer.body?.result !== undefined) JUDGES[method]?.parse(answer.body.result)
+  if (answer.body?.result !== undefined) RESULT_SCHEMAS[method]?.parse(answer.body.result)
   return answer
 }
 
@@ -44,8 +44,8 @@ async function start(): Promise<McpServer> {
   return server
 }
 
-describe('the tasks of 2025-11-25', () => {
-  it('are declared at the handshake, and by the tools that can be tasks', async () => {
+describe('tasks of 2025-11-25', () => {
+  it('the handshake and the tools declare task support', async () => {
     const server = await start()
     const params = {
       protocolVersion: '2025-11-25',
@@ -66,7 +66,7 @@ describe('the tasks of 2025-11-25', () => {
     ])
   })
 
-  it('are made only where the call asks for one', async () => {
+  it('a call becomes a task only on request', async () => {
     const server = await start()
     await offerSum(server.gate, { tool: { name: 'sum', wait_seconds: 0 } })
     const { body } = await ask(server, 'tools/call', { name: 'sum', arguments: {} })
@@ -101,7 +101,7 @@ describe('the tasks of 2025-11-25', () => {
     expect(await resultOf(server, 'tasks/get', { taskId })).toMatchObject({ status: 'completed' })
   })
 
-  it('give a failure of the work as a result, and an error of JSON-RPC as one', async () => {
+  it('a failed task has a tool result, and a JSON-RPC error is returned as an error', async () => {
     const server = await start()
     const unlucky = await begin(server)
     await fail(server.gate, await take(server.gate), { message: 'no luck' })
@@ -117,7 +117,7 @@ describe('the tasks of 2025-11-25', () => {
     expect(body?.error).toMatchObject({ code: -32602, message: 'bad args', data: { a: 1 } })
   })
 
-  it('are listed page by page, the newest first', async () => {
+  it('tasks/list returns pages, newest first', async () => {
     const server = await start()
     const ids: string[] = []
     for (let n = 0; n < 60; n++) {
@@ -135,7 +135,7 @@ describe('the tasks of 2025-11-25', () => {
     expect(await resultOf(server, 'tasks/list', { _meta })).toMatchObject({ tasks: [] })
   })
 
-  it('can be canceled as long as they are open', async () => {
+  it('an open task can be canceled', async () => {
     const server = await start()
     const taskId = await begin(server)
     const waiting = resultOf(server, 'tasks/result', { taskId })
@@ -144,15 +144,18 @@ describe('the tasks of 2025-11-25', () => {
     expect((await ask(server, 'tasks/cancel', { taskId })).body?.error?.code).toBe(-32602)
   })
 
-  it.each(['tasks/get', 'tasks/result', 'tasks/cancel'])('%s knows no task of others', async (method) => {
-    const server = await start()
-    const taskId = await begin(server, { agent_id: 'alice' })
-    const _meta = { 'io.asyncgate/agent_id': 'mallory' }
-    for (const params of [{ taskId, _meta }, { taskId: 'x' }]) {
-      expect((await ask(server, method, params)).body?.error?.code).toBe(-32602)
-    }
-    expect((await server.gate.getTask(admin(), { task_id: taskId })).status).toBe('queued')
-  })
+  it.each(['tasks/get', 'tasks/result', 'tasks/cancel'])(
+    '%s does not find tasks of other callers',
+    async (method) => {
+      const server = await start()
+      const taskId = await begin(server, { agent_id: 'alice' })
+      const _meta = { 'io.asyncgate/agent_id': 'mallory' }
+      for (const params of [{ taskId, _meta }, { taskId: 'x' }]) {
+        expect((await ask(server, method, params)).body?.error?.code).toBe(-32602)
+      }
+      expect((await server.gate.getTask(admin(), { task_id: taskId })).status).toBe('queued')
+    },
+  )
 
   it('a task that needs input asks in its status message, because legacy clients cannot be asked', async () => {
     const server = await start()
@@ -169,7 +172,7 @@ describe('the tasks of 2025-11-25', () => {
     expect(await result).toMatchObject({ structuredContent: { to: 'Rome' } })
   })
 
-  it('a result that is waited for ends with the server', async () => {
+  it('tasks/result ends with an error when the server stops', async () => {
     const server = await start()
     const taskId = await begin(server)
     const waiting = ask(server, 'tasks/result', { taskId })
@@ -178,7 +181,7 @@ describe('the tasks of 2025-11-25', () => {
   })
 })
 
-it('over stdio a call becomes a task too, and is followed', async () => {
+it('a call over stdio becomes a task and can be followed', async () => {
   const { gate, close } = await openMcp()
   onTestFinished(close)
   await offerSum(gate)

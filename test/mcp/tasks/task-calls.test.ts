@@ -13,7 +13,7 @@ import { complete, offerSum, take } from './task-work.ts'
 
 const SHARED: Credential = { kind: 'shared', tenant: 'default' }
 
-/** A tool of which each call is a task of alice. */
+/** A tool whose calls are tasks of alice. */
 const toolOver = (gate: Gate, more: Partial<TaskTool>): TaskTool => ({
   definition: { name: 'sum', inputSchema: { type: 'object' } },
   waitSeconds: 20,
@@ -21,7 +21,7 @@ const toolOver = (gate: Gate, more: Partial<TaskTool>): TaskTool => ({
   ...more,
 })
 
-describe('a tool that is a task', () => {
+describe('task tools', () => {
   async function open(): Promise<{ gate: Gate; definition: TaskHandlers }> {
     const { gate, close } = await openMcp()
     onTestFinished(close)
@@ -35,7 +35,7 @@ describe('a tool that is a task', () => {
     tasks,
   })
 
-  it('gives a quick result instead of a handle where it may wait a little', async () => {
+  it('a quick result replaces the handle within quickSeconds', async () => {
     const { gate, definition } = await open()
     const working = take(gate).then((held) => complete(gate, held, { sum: 3 }))
     const quick = await definition.calls.call(toolOver(gate, { quickSeconds: 20 }), {}, call('handle'))
@@ -46,7 +46,7 @@ describe('a tool that is a task', () => {
     expect(slow).toMatchObject({ resultType: 'task', status: 'working' })
   })
 
-  it('is canceled at the end of the wait only if it says so', async () => {
+  it('a task is canceled at the end of the wait only with cancelsAtTimeout', async () => {
     const { gate, definition } = await open()
     const keeps = await definition.calls.call(toolOver(gate, { waitSeconds: 0 }), {}, call())
     expect(keeps).toMatchObject({ structuredContent: { status: 'queued', done: false } })
@@ -57,7 +57,7 @@ describe('a tool that is a task', () => {
     expect(tasks.map(({ status }) => status)).toEqual(['canceled', 'queued'])
   })
 
-  it('is never canceled while it waits for a person', async () => {
+  it('a task that waits for approval is never canceled', async () => {
     const { gate, definition } = await open()
     const tool = toolOver(gate, { cancelsAtTimeout: true })
     const answering = definition.calls.call(tool, {}, call())
@@ -71,7 +71,7 @@ describe('a tool that is a task', () => {
   })
 })
 
-it('a key in the request itself lets in who cannot set headers', async () => {
+it('a client that cannot set headers authenticates with a key in _meta', async () => {
   const KEY = 'a-key-that-is-long-enough'
   const server = await startMcp({ apiKey: KEY })
   await offerSum(server.gate)

@@ -12,11 +12,11 @@ import { type Answer, META, modernPost, postTo } from '../endpoint.ts'
 const EXTENSION = 'io.modelcontextprotocol/tasks'
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 
-/** The `_meta` of a client that knows tasks and can show forms. */
+/** The `_meta` of a client that supports tasks and forms. */
 export const TASKS_META = { ...META, [CAPABILITIES]: { elicitation: {}, extensions: { [EXTENSION]: {} } } }
 
-/** What each answer must be, by the schemas of those who wrote the extension. */
-const JUDGES: Readonly<Record<string, z.ZodType>> = {
+/** The schemas of the extension's authors, by which each result is validated. */
+const RESULT_SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   'tasks/get': GetTaskResultV2Schema,
   'tasks/update': UpdateTaskResultV2Schema,
   'tasks/cancel': CancelTaskResultV2Schema,
@@ -45,7 +45,7 @@ const Message = z.looseObject({
 })
 export type Message = z.infer<typeof Message>
 
-/** A client of 2026-07-28 that knows tasks. Every answer about them is judged before it is looked at. */
+/** A 2026-07-28 client that supports tasks. Every result about tasks is validated first. */
 export class TaskClient {
   readonly #url: string
   readonly #meta: object
@@ -66,7 +66,7 @@ export class TaskClient {
     return postTo(this.#url, modernPost(method, { _meta: this.#meta, ...params }, headers))
   }
 
-  /** A call of a tool, whatever it becomes. */
+  /** Calls a tool, whatever the result type. */
   async call(name: string, args: object = {}): Promise<Answer> {
     const answer = await this.ask('tools/call', { name, arguments: args }, name)
     const { result } = answer.body ?? {}
@@ -84,10 +84,10 @@ export class TaskClient {
     return Task.parse(body.result)
   }
 
-  /** A method about a task, with its judged result. */
+  /** Calls a task method and validates its result. */
   async method(method: string, taskId: string, more: object = {}): Promise<Answer> {
     const answer = await this.ask(method, { taskId, ...more }, taskId)
-    if (answer.body?.result !== undefined) JUDGES[method]?.parse(answer.body.result)
+    if (answer.body?.result !== undefined) RESULT_SCHEMAS[method]?.parse(answer.body.result)
     return answer
   }
 
@@ -97,8 +97,8 @@ export class TaskClient {
     return Task.parse(body.result)
   }
 
-  /** Opens a stream of changes; the words of each notification about a task are judged. */
-  async listen(notifications: object, id: string | number = 'ears'): Promise<Ears> {
+  /** Opens a subscription stream; each task notification is validated. */
+  async listen(notifications: object, id: string | number = 'ears'): Promise<SubscriptionReader> {
     const { body, headers } = modernPost('subscriptions/listen', { _meta: this.#meta, notifications }, {}, id)
     const leaving = new AbortController()
     const response = await fetch(this.#url, {
@@ -112,12 +112,12 @@ export class TaskClient {
       body: JSON.stringify(body),
       signal: leaving.signal,
     })
-    return new Ears(response, leaving)
+    return new SubscriptionReader(response, leaving)
   }
 }
 
-/** The reading end of a stream of changes. */
-export class Ears {
+/** The reading end of a subscription stream. */
+export class SubscriptionReader {
   readonly response: Response
   readonly #leaving: AbortController
   readonly #reader
@@ -142,14 +142,14 @@ export class Ears {
     return this.#heard.shift()
   }
 
-  /** The next notification about a task. */
+  /** The next task notification. */
   async task(): Promise<Task> {
     const message = await this.next()
     if (message?.method !== 'notifications/tasks') throw new Error(`No task: ${JSON.stringify(message)}`)
     return Task.parse(message.params)
   }
 
-  /** What comes until the end. */
+  /** All messages until the end. */
   async rest(): Promise<Message[]> {
     const messages: Message[] = []
     for (let message = await this.next(); message; message = await this.next()) messages.push(message)

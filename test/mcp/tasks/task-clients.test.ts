@@ -7,8 +7,8 @@ import {
   resultFromTaskOutcome,
   type TaskEnabledSession,
 } from '@modelcontextprotocol/ext-tasks/client'
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -24,16 +24,16 @@ async function start(): Promise<McpServer> {
   return server
 }
 
-describe('SDK v1', () => {
-  async function connect(server: McpServer): Promise<OldClient> {
-    const client = new OldClient(INFO)
-    await client.connect(new OldHttp(new URL(server.url)))
+describe('tasks with SDK v1', () => {
+  async function connect(server: McpServer): Promise<ClientV1> {
+    const client = new ClientV1(INFO)
+    await client.connect(new HttpTransportV1(new URL(server.url)))
     onTestFinished(() => client.close())
     await client.listTools()
     return client
   }
 
-  it('follows a task to its result', async () => {
+  it('the client follows a task to its result', async () => {
     const server = await start()
     const client = await connect(server)
     const working = take(server.gate).then(async (held) => {
@@ -55,7 +55,7 @@ describe('SDK v1', () => {
     expect(result).toMatchObject({ structuredContent: { sum: 3 } })
   })
 
-  it('lists, looks at and cancels tasks', async () => {
+  it('the client lists, reads and cancels tasks', async () => {
     const server = await start()
     const client = await connect(server)
     const stream = client.experimental.tasks.callToolStream(
@@ -72,7 +72,7 @@ describe('SDK v1', () => {
   })
 })
 
-/** The way to the server that hosts have to give to ext-tasks, since the SDK itself knows no tasks. */
+/** The raw dispatch that hosts pass to ext-tasks, because the SDK itself does not support tasks. */
 function rawDispatch(url: string): RawClientDispatch {
   let id = 0
   const Request = z.looseObject({
@@ -138,7 +138,7 @@ describe.each(['modern', 'legacy'] as const)('ext-tasks with SDK v2, %s', (era) 
 
   const declaration = { name: 'sum', inputSchema: { type: 'object' }, taskSupport: 'optional' } as const
 
-  it('drives a task to its result', async () => {
+  it('a task runs to its result', async () => {
     const server = await start()
     const session = await connect(server)
     const execution = await session.callTool('sum', {}, { declaration, task: { preference: 'require' } })
@@ -148,7 +148,7 @@ describe.each(['modern', 'legacy'] as const)('ext-tasks with SDK v2, %s', (era) 
     expect(resultFromTaskOutcome(outcome)).toMatchObject({ structuredContent: { sum: 3 } })
   })
 
-  it('cancels one', async () => {
+  it('a task can be canceled', async () => {
     const server = await start()
     const session = await connect(server)
     const execution = await session.callTool('sum', {}, { declaration, task: { preference: 'require' } })
@@ -157,7 +157,7 @@ describe.each(['modern', 'legacy'] as const)('ext-tasks with SDK v2, %s', (era) 
   })
 
   if (era === 'modern') {
-    it('answers what a task asks', async () => {
+    it('the client answers the question of a task', async () => {
       const server = await start()
       const session = await connect(server)
       const execution = await session.callTool('sum', {})

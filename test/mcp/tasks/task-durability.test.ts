@@ -11,7 +11,7 @@ const KEY = 'a-key-of-the-tests'
 
 const Leased = z.object({ tasks: z.tuple([z.object({ task_id: z.string(), lease_id: z.string() })]) })
 
-it('a handle outlives the process that gave it, which is killed in the middle', async () => {
+it('a task handle survives the kill of the server that issued it', async () => {
   const home = testFolder()
   const start = () => startServer(['serve'], home, { ASYNCGATE_API_KEY: KEY })
   const headers = { authorization: `Bearer ${KEY}` }
@@ -28,12 +28,12 @@ it('a handle outlives the process that gave it, which is killed in the middle', 
   const [lease] = Leased.parse(leased).tasks
   const held = { worker_id: 'w', ...lease }
   await call(before, 'report_progress', { ...held, progress: { percent: 40, message: 'adding' } })
-  const ears = await before.listen({ taskIds: [taskId] })
-  await ears.next()
-  await ears.task()
+  const subscription = await before.listen({ taskIds: [taskId] })
+  await subscription.next()
+  await subscription.task()
   first.process.kill('SIGKILL')
   await first.ended
-  await expect(ears.next()).rejects.toThrow()
+  await expect(subscription.next()).rejects.toThrow()
 
   const second = await start()
   onTestFinished(() => void second.process.kill('SIGKILL'))
@@ -55,7 +55,7 @@ it('a handle outlives the process that gave it, which is killed in the middle', 
 }, 60_000)
 
 describeGates(
-  'two instances',
+  'MCP tasks on two servers',
   (open) => {
     async function pair() {
       const bench = await open({ realTime: true })
@@ -70,7 +70,7 @@ describeGates(
       return { here, there, gate: bench.gate, otherGate: other.gate }
     }
 
-    it('find each other’s tasks immediately', async () => {
+    it('each server finds the tasks of the other immediately', async () => {
       const { here, there, otherGate } = await pair()
       const task = await here.start('sum', { agent_id: 'alice' })
       const { taskId, createdAt } = task
@@ -80,18 +80,18 @@ describeGates(
       expect((await otherGate.getTask(agent('alice'), { task_id: taskId })).status).toBe('canceled')
     })
 
-    it('tell of what happened in the other, on the way and at the end', async () => {
+    it('a subscription reports progress and end of a task on the other server', async () => {
       const { here, there, otherGate } = await pair()
       const { taskId } = await here.start('sum')
-      const ears = await here.listen({ taskIds: [taskId] })
-      await ears.next()
-      expect(await ears.task()).toMatchObject({ statusMessage: 'Waits for a worker.' })
+      const subscription = await here.listen({ taskIds: [taskId] })
+      await subscription.next()
+      expect(await subscription.task()).toMatchObject({ statusMessage: 'Waits for a worker.' })
       const held = await take(otherGate)
       await progress(otherGate, held, { message: 'adding' })
-      // Between its looks it may have seen the task in the worker's hands.
-      while ((await ears.task()).statusMessage !== 'adding');
+      // A load round may also have seen the task when it was leased.
+      while ((await subscription.task()).statusMessage !== 'adding');
       await complete(otherGate, held, { sum: 3 })
-      expect(await ears.task()).toMatchObject({ status: 'completed' })
+      expect(await subscription.task()).toMatchObject({ status: 'completed' })
       expect(await there.get(taskId)).toMatchObject({ result: { structuredContent: { sum: 3 } } })
     })
   },

@@ -15,7 +15,7 @@ const askInput = (server: McpServer, held: Held, request: object) =>
 
 const accept = (content: object) => ({ action: 'accept', content })
 
-/** The answers that a worker finds when it takes the task again. */
+/** The answers that a worker gets with its next lease of the task. */
 async function answersOf(server: McpServer): Promise<unknown> {
   const { tasks } = await server.gate.leaseNext(worker(), { worker_id: 'w1' })
   return tasks[0]?.answers?.map(({ answer }) => answer)
@@ -35,7 +35,7 @@ describe.each([
     return { server, client, taskId, update }
   }
 
-  it('asks with a form, and goes on with the answer', async () => {
+  it('the client gets a form, and the task continues with the answer', async () => {
     const { server, client, taskId, update } = await asking()
     expect(await client.get(taskId)).toMatchObject({
       status: 'input_required',
@@ -53,7 +53,7 @@ describe.each([
     expect(await answersOf(server)).toEqual([{ content: { city: 'Rome' } }])
   })
 
-  it('passes over keys that are not open', async () => {
+  it('responses to questions that are not open are ignored', async () => {
     const { client, taskId, update } = await asking()
     for (const responses of [{}, { q2: accept({ city: 'Rome' }) }, { q1: { action: 'what' } }]) {
       expect((await update(responses)).body?.error).toBeUndefined()
@@ -63,7 +63,7 @@ describe.each([
     expect((await update({ q1: accept({ city: 'Paris' }) })).body?.error).toBeUndefined()
   })
 
-  it('asks under a key of its own each time', async () => {
+  it('each question has a new key', async () => {
     const { server, client, taskId, update } = await asking()
     await update({ q1: accept({ city: 'Rome' }) })
     await askInput(server, await take(server.gate), { message: 'How long?' })
@@ -73,14 +73,14 @@ describe.each([
     expect(await answersOf(server)).toEqual([{ content: { city: 'Rome' } }, { content: 'a week' }])
   })
 
-  it('refuses an answer that does not fit, and still asks', async () => {
+  it('an invalid answer is refused, and the question stays open', async () => {
     const { client, taskId, update } = await asking()
     const { body } = await update({ q1: accept({ days: 3 }) })
     expect(body?.error).toMatchObject({ code: -32602, data: { code: 'VALIDATION_ERROR' } })
     expect(await client.get(taskId)).toMatchObject({ status: 'input_required' })
   })
 
-  it('shows of a schema what forms know, and checks the rest itself', async () => {
+  it('the form contains what forms support, and the server validates the rest', async () => {
     const choice = { type: 'array', items: { type: 'string', enum: ['sun', 'sea'] }, maxItems: 2 }
     const properties = {
       email: { type: 'string', format: 'email', title: 'Mail' },
@@ -110,7 +110,7 @@ describe.each([
     expect(await client.get(taskId)).toMatchObject({ status: 'working' })
   })
 
-  it('has what no form can hold written as JSON', async () => {
+  it('a schema that no form supports is answered as JSON text', async () => {
     const schema = { type: 'object', properties: { stops: { type: 'array', items: { type: 'string' } } } }
     const { server, client, taskId, update } = await asking({ message: 'Where to?', schema })
     const { inputRequests } = await client.get(taskId)
@@ -123,7 +123,7 @@ describe.each([
     expect(await answersOf(server)).toEqual([{ content: { stops: ['Rome'] } }])
   })
 
-  it('is canceled if the answer is declined, and stays open if it is put aside', async () => {
+  it('a declined question cancels the task, and a canceled form keeps it open', async () => {
     const { client, taskId, update } = await asking()
     await update({ q1: { action: 'cancel' } })
     expect(await client.get(taskId)).toMatchObject({ status: 'input_required' })
@@ -134,7 +134,7 @@ describe.each([
     })
   })
 
-  it('tells a client without forms in words, and its agent answers with a tool', async () => {
+  it('a client without forms gets the question as text, and the agent answers with a tool', async () => {
     const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
     const { server, client, taskId } = await asking(undefined, {
       'io.modelcontextprotocol/clientCapabilities': capabilities,
@@ -147,7 +147,7 @@ describe.each([
     expect(await answersOf(server)).toEqual([{ content: { city: 'Rome' } }])
   })
 
-  it('no other caller can answer it', async () => {
+  it('no other caller can answer the question', async () => {
     const { server, taskId } = await asking()
     const mallory = new TaskClient(server, { 'io.asyncgate/agent_id': 'mallory' })
     const inputResponses = { q1: accept({ city: 'Rome' }) }
@@ -162,20 +162,20 @@ it('a subscription reports that input is needed', async () => {
   await offerSum(server.gate)
   const client = new TaskClient(server)
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId] })
-  await ears.next()
-  await ears.task()
+  const subscription = await client.listen({ taskIds: [taskId] })
+  await subscription.next()
+  await subscription.task()
   const held = await take(server.gate)
-  await ears.task()
+  await subscription.task()
   await askInput(server, held, { message: 'Where to?', schema: SCHEMA })
-  expect(await ears.task()).toMatchObject({ status: 'input_required', inputRequests: { q1: {} } })
+  expect(await subscription.task()).toMatchObject({ status: 'input_required', inputRequests: { q1: {} } })
   await client.method('tasks/update', taskId, { inputResponses: { q1: accept({ city: 'Rome' }) } })
-  expect(await ears.task()).toMatchObject({ status: 'working' })
+  expect(await subscription.task()).toMatchObject({ status: 'working' })
   await complete(server.gate, await take(server.gate), {})
-  ears.leave()
+  subscription.leave()
 })
 
-describe('a task that waits for approval', () => {
+describe('tasks that wait for approval', () => {
   async function start() {
     const server = await startMcp()
     await offerSum(server.gate)
@@ -186,7 +186,7 @@ describe('a task that waits for approval', () => {
     return server
   }
 
-  it('is working, and says who can approve it and how', async () => {
+  it('the task is working, and its status message says who can approve it and how', async () => {
     const server = await start()
     const client = new TaskClient(server)
     const { taskId } = await client.start('sum')
@@ -201,7 +201,7 @@ describe('a task that waits for approval', () => {
   it.each([
     ['modern', modernCall],
     ['older', bareCall],
-  ])('is told at once to a %s client that knows no tasks', async (_, call) => {
+  ])('a %s client without task support gets the pending approval immediately', async (_, call) => {
     const server = await start()
     const answering = server.post(call('quick', { agent_id: 'alice' }))
     const held = await take(server.gate)

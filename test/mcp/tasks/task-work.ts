@@ -4,7 +4,7 @@ import { ARTIFACTS } from '../../support/steps.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A type of tasks that is a tool called `sum`. */
+/** A task type with a tool called `sum`. */
 export const SUM = {
   type: 'sum',
   description: 'Adds numbers.',
@@ -19,14 +19,14 @@ export async function offerSum(gate: Gate, more: object = {}): Promise<void> {
   await gate.registerTaskType(admin(), { ...SUM, ...more })
 }
 
-/** What a worker holds. */
+/** The lease of a worker. */
 export interface Held {
   readonly worker_id: string
   readonly task_id: string
   readonly lease_id: string
 }
 
-/** The next task, held by a worker. */
+/** Claims the next task for a worker. */
 export async function take(gate: Gate): Promise<Held> {
   const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 20 })
   const [offer] = tasks

@@ -16,7 +16,7 @@ describe.each([
     return { server, client: new TaskClient(server) }
   }
 
-  it('is declared, and the older tasks are not', async () => {
+  it('the extension is declared, and legacy tasks are not', async () => {
     const { server } = await start()
     const { body } = await server.modern('server/discover')
     expect(body?.result?.capabilities).toEqual({
@@ -25,7 +25,7 @@ describe.each([
     })
   })
 
-  it('answers a call with a handle that everybody finds', async () => {
+  it('a call returns a handle that every API can read', async () => {
     const { server, client } = await start()
     const task = await client.start('sum', { ...ARGS, agent_id: 'alice' })
     expect(task).toMatchObject({ status: 'working', statusMessage: 'Waits for a worker.', ttlMs: null })
@@ -37,7 +37,7 @@ describe.each([
     expect(seen).toEqual({ ...handle, resultType: 'complete' })
   })
 
-  it('tells how far the work is, and inlines its result', async () => {
+  it('tasks/get returns progress and includes the result', async () => {
     const { server, client } = await start()
     const { taskId } = await client.start('sum', ARGS)
     const held = await take(server.gate)
@@ -56,7 +56,7 @@ describe.each([
     expect(done.result).not.toHaveProperty('isError')
   })
 
-  it('gives a failure of the work as its result, and an error of JSON-RPC as its failure', async () => {
+  it('a failed task is completed with an error result, and a JSON-RPC error makes it failed', async () => {
     const { server, client } = await start()
     const unlucky = await client.start('sum', ARGS)
     await fail(server.gate, await take(server.gate), { code: 'NO_LUCK', message: 'no luck' })
@@ -75,7 +75,7 @@ describe.each([
     expect(seen).not.toHaveProperty('result')
   })
 
-  it('cancels what is open, and says the same of what has ended', async () => {
+  it('tasks/cancel cancels an open task and acknowledges an ended one', async () => {
     const { server, client } = await start()
     const ack = { resultType: 'complete', _meta: expect.anything() }
     const running = await client.start('sum', ARGS)
@@ -90,7 +90,7 @@ describe.each([
   })
 
   it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
-    '%s knows no task that is not there, is not theirs, or is no id',
+    '%s refuses a task that is missing, not visible, or has an invalid id',
     async (method) => {
       const { server, client } = await start()
       const { taskId } = await client.start('sum', { ...ARGS, agent_id: 'alice' })
@@ -112,18 +112,21 @@ describe.each([
     },
   )
 
-  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])('%s is only for who declares it', async (method) => {
-    const { server, client } = await start()
-    const { taskId } = await client.start('sum', ARGS)
-    const { status, body } = await server.modern(method, { taskId }, { 'mcp-name': taskId })
-    expect(status).toBe(400)
-    expect(body?.error).toMatchObject({
-      code: -32021,
-      data: { requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
-    })
-  })
+  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
+    '%s requires the declared extension',
+    async (method) => {
+      const { server, client } = await start()
+      const { taskId } = await client.start('sum', ARGS)
+      const { status, body } = await server.modern(method, { taskId }, { 'mcp-name': taskId })
+      expect(status).toBe(400)
+      expect(body?.error).toMatchObject({
+        code: -32021,
+        data: { requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
+      })
+    },
+  )
 
-  it.each(['tasks/list', 'tasks/result'])('%s is no more', async (method) => {
+  it.each(['tasks/list', 'tasks/result'])('%s does not exist', async (method) => {
     const { client } = await start()
     const { status, body } = await client.ask(method, { taskId: 'x' }, 'x')
     expect([status, body?.error?.code]).toEqual([404, -32601])
@@ -132,21 +135,21 @@ describe.each([
   it.each([
     ['another task', 'other'],
     ['no task', undefined],
-  ])('refuses a request whose headers name %s', async (_, name) => {
+  ])('a request whose headers name %s is refused', async (_, name) => {
     const { client } = await start()
     const { taskId } = await client.start('sum', ARGS)
     const { status, body } = await client.ask('tasks/get', { taskId }, name)
     expect([status, body?.error?.code]).toEqual([400, -32020])
   })
 
-  it('refuses arguments that do not fit, as a result of the tool', async () => {
+  it('invalid arguments are refused as a tool result', async () => {
     const { server, client } = await start()
     const { body } = await client.call('sum', { numbers: 'x' })
     expect(body?.result).toMatchObject({ resultType: 'complete', isError: true })
     expect((await server.gate.listTasks(agent('alice'))).tasks).toEqual([])
   })
 
-  it('makes a task of create_task only where that is asked', async () => {
+  it('create_task becomes a task only on request', async () => {
     const { server, client } = await start()
     const plain = await client.call('asyncgate.create_task', { type: 'x', agent_id: 'alice' })
     expect(contentOf(plain)).toMatchObject({ status: 'queued', receipt_id: expect.any(String) })
@@ -160,7 +163,7 @@ describe.each([
     expect(second).toMatchObject({ taskId: first.taskId, status: 'cancelled', createdAt: first.createdAt })
   })
 
-  it('finds who calls in the request itself', async () => {
+  it('the caller is identified by _meta, and arguments take precedence', async () => {
     const { server } = await start()
     const alice = new TaskClient(server, { 'io.asyncgate/agent_id': 'alice' })
     const { taskId } = await alice.start('sum', ARGS)
@@ -174,7 +177,7 @@ describe.each([
   })
 })
 
-it('both ways answer alike', async () => {
+it('fast path and SDK return the same task results', async () => {
   const server = await startMcp()
   const slow = await startMcp({ fastPath: false })
   const volatile = /"(taskId|task_id|createdAt|lastUpdatedAt|pollIntervalMs)":("[^"]*"|\d+)/g
@@ -198,7 +201,7 @@ it('both ways answer alike', async () => {
   expect(seen[0]).toEqual(seen[1])
 })
 
-/** Without what differs from task to task, and in one order of keys. */
+/** Removes the values that differ between tasks, and sorts the keys. */
 function normal(body: unknown, volatile: RegExp): unknown {
   return JSON.parse(JSON.stringify(body).replace(volatile, '"$1":0'))
 }

@@ -27,13 +27,13 @@ async function list() {
   return { result: body?.result, tools: Tools.parse(body?.result?.tools) }
 }
 
-describe('the list of tools', () => {
-  it('is the pinned one (deliberate? then run this with -u)', async () => {
+describe('tool list', () => {
+  it('the list matches its pin (if the change is intended, run with -u)', async () => {
     const { tools } = await list()
     await expect(`${JSON.stringify(tools, null, 2)}\n`).toMatchFileSnapshot('../../pins/tools.json')
   })
 
-  it('has every operation, and says what each does to the world', async () => {
+  it('the list contains every operation with its annotations', async () => {
     const { tools } = await list()
     expect(tools.map(({ name, annotations }) => [name, annotations.readOnlyHint])).toEqual(
       OPERATIONS.map(({ name, effect }) => [`asyncgate.${name}`, effect.readOnly]),
@@ -45,7 +45,7 @@ describe('the list of tools', () => {
     expect(result).toMatchObject({ resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' })
   })
 
-  it('lets every call say who makes it', async () => {
+  it('every tool accepts the identity of the caller', async () => {
     const { tools } = await list()
     for (const { name, inputSchema } of tools) {
       const names = Object.keys(inputSchema.properties)
@@ -57,7 +57,7 @@ describe('the list of tools', () => {
   })
 })
 
-it('a list of calls is made by the worker that its items name', async () => {
+it('a batch operation is executed as the worker that its items name', async () => {
   const server = await startMcp()
   await server.call('asyncgate.create_tasks', { tasks: [{ type: 'x' }, { type: 'x' }], agent_id: 'a' })
   const leased = contentOf(await server.call('asyncgate.lease_next', { worker_id: 'w', max_tasks: 2 }))
@@ -73,7 +73,7 @@ it('a list of calls is made by the worker that its items name', async () => {
   })
 })
 
-it('the instructions speak only of tools and fields that there are', () => {
+it('the instructions mention only existing tools and fields', () => {
   const known = new Set([
     ...OPERATIONS.flatMap(({ name, input }) => [name, ...Object.keys(input.shape)]),
     ...['agent_id', 'expires_at'],

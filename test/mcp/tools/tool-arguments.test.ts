@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { toolArguments } from '../../../src/mcp/tools/task-tools.ts'
 
-describe('the arguments of a tool that is a task', () => {
-  it('are listed as they are, with agent_id beside them', () => {
+describe('arguments of task tools', () => {
+  it('the schema is listed unchanged, plus agent_id', () => {
     const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
     expect(toolArguments(schema).schema).toEqual({
       ...schema,
@@ -12,7 +12,7 @@ describe('the arguments of a tool that is a task', () => {
   })
 
   it.each(['auth_token', 'agent_id', 'principal_id', 'principal_kind', 'principal_instance_id'])(
-    'never take %s for their own',
+    'the identity argument %s is never passed to the task',
     (name) => {
       const { split } = toolArguments({ properties: { [name]: {}, other: {} } })
       expect(split({ [name]: 'ours', [`arg_${name}`]: 'theirs', other: 1 })).toEqual({
@@ -22,12 +22,12 @@ describe('the arguments of a tool that is a task', () => {
     },
   )
 
-  it('keep a name of theirs that says nothing about who calls', () => {
+  it('a field that does not identify the caller keeps its name', () => {
     const { split } = toolArguments({ properties: { tenant_id: {} } })
     expect(split({ tenant_id: 'contoso' })).toEqual({ identity: {}, rest: { tenant_id: 'contoso' } })
   })
 
-  it('find a free name where the next one is taken too', () => {
+  it('a renamed field gets a free name', () => {
     const { schema, split } = toolArguments({ properties: { agent_id: {}, arg_agent_id: {} } })
     expect(Object.keys(Object(schema.properties))).toEqual(['agent_id', 'arg_arg_agent_id', 'arg_agent_id'])
     expect(split({ arg_agent_id: 1, arg_arg_agent_id: 2 }).rest).toEqual({ arg_agent_id: 1, agent_id: 2 })

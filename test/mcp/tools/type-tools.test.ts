@@ -35,7 +35,7 @@ const SUMMARISE = {
 const register = (gate: Gate, input: Fields = {}) =>
   gate.registerTaskType(admin(), { ...SUMMARISE, ...input })
 
-/** Does the next task, whenever it comes. */
+/** Executes the next task when it arrives. */
 async function work(gate: Gate, end: (held: Fields, payload: unknown) => Promise<unknown>): Promise<void> {
   const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })
   for (const { task_id, lease_id, payload } of tasks)
@@ -56,18 +56,18 @@ function typeTools(answer: Answer) {
 
 const OLD_LIST: Post = { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
 
-/** What only the older era says of a tool. */
+/** What only the legacy era lists for a tool. */
 const MAY_BE_TASK = { execution: { taskSupport: 'optional' } }
 
 describe.each([
   ['the fast path', true, modernPost('tools/list'), modernCall, {}],
   ['the SDK', false, modernPost('tools/list'), modernCall, {}],
   ['older clients', true, OLD_LIST, bareCall, MAY_BE_TASK],
-] as const)('a type of tasks that is a tool, through %s', (_, fastPath, list, call, execution) => {
+] as const)('a task type with a tool, through %s', (_, fastPath, list, call, execution) => {
   const start = () => startMcp({ fastPath })
   const summarise = (server: McpServer, args: Fields) => server.post(call('summarise', args))
 
-  it('is listed as registered, immediately and only while it is a tool', async () => {
+  it('the tool is listed immediately, with its definition, and only while it is registered', async () => {
     const server = await start()
     const listed = async () => typeTools(await server.post(list))
     expect(await listed()).toEqual([])
@@ -99,7 +99,7 @@ describe.each([
     expect(await listed()).toEqual([])
   })
 
-  it('answers with the result of the task', async () => {
+  it('a call returns the result of the task', async () => {
     const server = await start()
     await register(server.gate)
     const seen: unknown[] = []
@@ -120,7 +120,7 @@ describe.each([
     ['a text', 'short', 'short'],
     ['a list', ['a', 1], '["a",1]'],
     ['a number', 7, '7'],
-  ])('answers with %s as text', async (_, result, text) => {
+  ])('a result that is %s is returned as text', async (_, result, text) => {
     const server = await start()
     await register(server.gate)
     const working = work(server.gate, complete(server.gate, result))
@@ -130,7 +130,7 @@ describe.each([
     expect(answer.body?.result).not.toHaveProperty('structuredContent')
   })
 
-  it('says where the result is if that is all there is', async () => {
+  it('a result without content is returned with its artifacts', async () => {
     const server = await start()
     await register(server.gate)
     const working = work(server.gate, complete(server.gate, null))
@@ -141,7 +141,7 @@ describe.each([
     await working
   })
 
-  it('is an error if the task fails', async () => {
+  it('a failed task is an error', async () => {
     const server = await start()
     await register(server.gate)
     const working = work(server.gate, (held) =>
@@ -157,7 +157,7 @@ describe.each([
     })
   })
 
-  it('tells how to go on if the work takes longer', async () => {
+  it('a call that takes longer returns a hint how to continue', async () => {
     const server = await start()
     await register(server.gate, { tool: { name: 'summarise', wait_seconds: 0 }, poll_suggestion_seconds: 9 })
     const answer = await summarise(server, { text: 'long', agent_id: 'alice' })
@@ -177,7 +177,7 @@ describe.each([
     expect(contentOf(later)).toMatchObject({ done: true, result: { result: { summary: 'short' } } })
   })
 
-  it('refuses arguments that do not fit, and callers who may not create tasks', async () => {
+  it('invalid arguments and callers without permission are refused', async () => {
     const server = await start()
     await register(server.gate)
     const wrong = await summarise(server, { text: 7 })
@@ -191,7 +191,7 @@ describe.each([
     expect((await server.gate.listTasks(admin())).tasks).toEqual([])
   })
 
-  it('is unknown to everybody else', async () => {
+  it('the tool is unknown in other tenants', async () => {
     const server = await start()
     await server.gate.registerTaskType(admin('other'), SUMMARISE)
     const answer = await summarise(server, { text: 'x' })
@@ -199,7 +199,7 @@ describe.each([
   })
 })
 
-it('a field of the payload that is called like one of ours is listed and sent under another name', async () => {
+it('a payload field with the name of an identity argument is renamed', async () => {
   const key = 'a-key-that-is-long-enough'
   const server = await startMcp({ apiKey: key })
   const properties = { agent_id: { type: 'integer' }, auth_token: { type: 'string' } }
@@ -227,7 +227,7 @@ it('a field of the payload that is called like one of ours is listed and sent un
   expect((await server.gate.listTasks(agent('alice'))).tasks).toHaveLength(1)
 })
 
-it('names the tools as they are listed', async () => {
+it('hints use the configured tool names', async () => {
   const server = await startMcp({ toolNames: 'underscore' })
   await register(server.gate, { tool: { name: 'summarise', wait_seconds: 0 } })
   const answer = await server.call('summarise', { text: 'x' })
@@ -247,7 +247,7 @@ it('a created task is returned even if it cannot be read any more', async () => 
   expect(contentOf(answer)).toMatchObject({ task_id: expect.any(String), status: 'queued', done: false })
 })
 
-it('while the database does not answer, our own tools are listed and others say so', async () => {
+it('built-in tools are listed while the database is unavailable, and calls of others fail with DATABASE_UNAVAILABLE', async () => {
   const server = await startMcp({
     wrap: (gate) => ({ ...gate, toolTypes: () => Promise.reject(new Fault('DATABASE_UNAVAILABLE')) }),
   })
@@ -291,7 +291,7 @@ describe.each([
       body: { jsonrpc: '2.0', id, method, params },
     }),
   ],
-] as const)('over stdio in %s', (era, hello, request) => {
+] as const)('task type tools over stdio in %s', (era, hello, request) => {
   const Message = z.looseObject({
     id: z.string().optional(),
     method: z.string().optional(),
@@ -329,7 +329,7 @@ describe.each([
     return { gate, ask, find, send }
   }
 
-  it('tools are listed and called, and a change of the list is announced', async () => {
+  it('tools are listed and called, and a changed list is announced', async () => {
     const { gate, ask, find, send } = await connect()
     await ask('tools/list', {}, 'first')
     if (era === 'the modern era') {
@@ -347,7 +347,7 @@ describe.each([
   })
 })
 
-it('clients of both revisions are promised to hear of changed tools', async () => {
+it('both revisions declare list change notifications for tools', async () => {
   const server = await startMcp()
   const params = {
     protocolVersion: '2025-11-25',

@@ -15,7 +15,7 @@ const KEY = 'a-key-that-is-long-enough'
 const LIST: Post = modernPost('tools/list')
 const CALL: Post = modernCall('asyncgate.get_config')
 
-/** Sends what fetch would not: a Host of our choice, or a body in pieces without its length. */
+/** Sends what fetch cannot: any Host header, or a chunked body. */
 async function rawPost(server: McpServer, headers: Record<string, string>, pieces: readonly string[]) {
   const request = httpRequest(server.url, {
     method: 'POST',
@@ -61,13 +61,13 @@ describe.each([true, false])('access to the endpoint, fast path %s', (fastPath) 
     expect(contentOf(bare)).toMatchObject({ status: 'queued' })
   })
 
-  it('a key in the headers that is wrong is not made good by a token', async () => {
+  it('auth_token does not replace a wrong key in a header', async () => {
     const server = await startMcp({ apiKey: KEY, fastPath })
     const headers = { authorization: 'Bearer wrong' }
     expect((await server.call('asyncgate.get_config', { auth_token: KEY }, headers)).status).toBe(401)
   })
 
-  it('under a shared key agent_id says who calls', async () => {
+  it('agent_id identifies the caller under a shared key', async () => {
     const server = await startMcp({ fastPath })
     const { task_id } = contentOf(
       await server.call('asyncgate.create_task', { type: 'x', agent_id: 'alice' }),
@@ -82,20 +82,20 @@ describe.each([true, false])('access to the endpoint, fast path %s', (fastPath) 
   it.each([
     ['a Host', { host: 'evil.example' }],
     ['an Origin', { origin: 'https://evil.example' }],
-    ['an Origin that is none', { origin: 'null' }],
-  ])('%s of a stranger is 403', async (_, headers) => {
+    ['an opaque Origin', { origin: 'null' }],
+  ])('%s that is not allowed is 403', async (_, headers) => {
     const server = await startMcp({ fastPath })
     expect(await rawPost(server, headers, [JSON.stringify(bareCall('asyncgate.health').body)])).toBe(403)
   })
 
-  it('a Host and an Origin that are allowed pass', async () => {
+  it('an allowed Host and Origin are accepted', async () => {
     const allowed = { hosts: ['gate.example'], origins: ['https://app.example'] }
     const server = await startMcp({ fastPath, allowed })
     const headers = { host: 'gate.example:8080', origin: 'https://app.example' }
     expect(await rawPost(server, headers, [JSON.stringify(bareCall('asyncgate.health').body)])).toBe(200)
   })
 
-  it('a body over the limit is 413, whether or not it says its length', async () => {
+  it('a body over the limit is 413, with and without a content length', async () => {
     const server = await startMcp({ fastPath, maxBodyBytes: 1000 })
     const answer = await server.call('asyncgate.create_task', { type: 'x', payload: 'x'.repeat(1000) })
     expect(answer).toMatchObject({ status: 413, body: { error: { data: { code: 'PAYLOAD_TOO_LARGE' } } } })
@@ -105,7 +105,7 @@ describe.each([true, false])('access to the endpoint, fast path %s', (fastPath) 
     expect((await server.call('asyncgate.health')).status).toBe(200)
   })
 
-  it('a body that does not say that it is JSON is 415', async () => {
+  it('a body without a JSON content type is 415', async () => {
     const server = await startMcp({ fastPath })
     const { body, headers } = LIST
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/vnd.api+json']) {
@@ -129,7 +129,7 @@ describe.each([true, false])('access to the endpoint, fast path %s', (fastPath) 
   })
 })
 
-it('an error names the request that it belongs to', async () => {
+it('an error contains the request id', async () => {
   const server = await startMcp({ requestId: 'r-1', apiKey: KEY })
   const headers = { authorization: `Bearer ${KEY}` }
   expect(contentOf(await server.call('asyncgate.create_task', {}, headers))).toMatchObject({
@@ -138,7 +138,7 @@ it('an error names the request that it belongs to', async () => {
   expect((await server.post(LIST)).body).toMatchObject({ error: { data: { request_id: 'r-1' } } })
 })
 
-it('an internal error is reported to the operator and not to the caller', async () => {
+it('an internal error is reported to the operator only', async () => {
   const bug = new Error('SELECT secret FROM table')
   const server = await startMcp({
     wrap: (gate) => ({

@@ -7,7 +7,7 @@ interface Answer {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** The answers by the id of their request. */
+/** The responses by request id. */
 async function batch(server: McpServer, messages: readonly unknown[]) {
   const headers = { 'content-type': 'application/json' }
   const response = await fetch(server.url, { method: 'POST', headers, body: JSON.stringify(messages) })
@@ -37,14 +37,14 @@ it('every message of a batch gets its response, from the fast path or the SDK', 
   expect(answers.get(4)?.error?.code).toBe(-32602)
 })
 
-it('a batch of notifications has no answer', async () => {
+it('a batch of notifications has no response body', async () => {
   const server = await startMcp()
   const { status, answers } = await batch(server, [{ jsonrpc: '2.0', method: 'notifications/initialized' }])
   expect(status).toBe(202)
   expect(answers.size).toBe(0)
 })
 
-it('a message that waits holds up no other message of its batch', async () => {
+it('a waiting message does not delay other messages of its batch', async () => {
   const server = await startMcp()
   const { answers } = await batch(server, [
     call(1, 'lease_next', { worker_id: 'w1', wait_seconds: 20 }),
@@ -53,7 +53,7 @@ it('a message that waits holds up no other message of its batch', async () => {
   expect(answers.get(1)?.result?.structuredContent).toMatchObject({ tasks: [{ type: 'job' }] })
 })
 
-it('messages whose turn comes when the batch is full are not begun', async () => {
+it('messages beyond the response limit of a batch are not executed', async () => {
   const server = await startMcp({ maxBodyBytes: 8 * 1024 * 1024 })
   const payload = ['x'.repeat(900_000)]
   for (let id = 0; id < 9; id++) await batch(server, [create(id, payload)])

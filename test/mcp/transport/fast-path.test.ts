@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, type McpServer, modernCall, modernPost, openMcp, type Post } from '../endpoint.ts'
 import { aboutTask, CASES } from '../requests.ts'
 
-/** Answers without what differs from one gate to another. */
+/** The response without the values that differ between gates. */
 function comparable({ status, headers, body }: Answer) {
   const text = JSON.stringify(body ?? null)
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
@@ -15,7 +15,7 @@ function codeOf({ body }: Answer): unknown {
   return body?.error?.code ?? (body?.result?.isError ? body.result.structuredContent?.code : undefined)
 }
 
-describe('with the fast path and without it', () => {
+describe('fast path and SDK', () => {
   let fast: McpServer
   let slow: McpServer
   beforeAll(async () => {
@@ -30,12 +30,12 @@ describe('with the fast path and without it', () => {
     return one
   }
 
-  it.each(CASES)('$name is answered with $status $code', async ({ status, code, ...request }) => {
+  it.each(CASES)('$name has status $status and code $code', async ({ status, code, ...request }) => {
     const answer = await both(request)
     expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status, code })
   })
 
-  it('plain requests never reach the SDK, which does not know how long its answers are', async () => {
+  it('plain requests do not reach the SDK, whose responses have no content length', async () => {
     for (const request of [modernPost('tools/list'), modernCall('asyncgate.health')]) {
       const [one, other] = await Promise.all([fast.post(request), slow.post(request)])
       expect(one.headers.has('content-length')).toBe(true)
@@ -43,7 +43,7 @@ describe('with the fast path and without it', () => {
     }
   })
 
-  it('any damage to a request is answered in the same way', async () => {
+  it('a damaged request gets the same response from both', async () => {
     await fc.assert(
       fc.asyncProperty(damaged, async (request) => {
         await both(request)
@@ -52,7 +52,7 @@ describe('with the fast path and without it', () => {
     )
   })
 
-  it('no error went unnoticed', () => {
+  it('no unexpected error occurred', () => {
     expect([...fast.errors, ...slow.errors]).toEqual([])
   })
 })
@@ -95,7 +95,7 @@ const damaged = fc
   .tuple(sound, fc.array(fc.oneof(inHeader, inBody), { minLength: 1, maxLength: 2 }))
   .map(([request, damages]) => damages.reduce((request, damage) => damage(request), request))
 
-/** The message with one of its members, wherever it stands, replaced or left out. */
+/** The message with one member, at any depth, replaced or removed. */
 function replaced(message: unknown, at: number, value: unknown): unknown {
   const count = JSON.stringify(message).split('":').length - 1
   let left = count === 0 ? -1 : at % count

@@ -7,7 +7,7 @@ import { bareCall, contentOf, type McpServer, modernCall, type Post, startMcp } 
 const KEY = 'a-key-that-is-long-enough'
 const MIB = 1024 * 1024
 
-/** Begins a POST of `size` bytes, and sends only the first of them. */
+/** Begins a POST of `size` bytes and sends only the first byte. */
 function beginPost(server: McpServer, size: number, headers: Record<string, string> = {}): ClientRequest {
   const request = httpRequest(server.url, {
     method: 'POST',
@@ -24,21 +24,21 @@ async function answerTo(request: ClientRequest) {
   return readAnswer(message)
 }
 
-/** The call with its arguments written as they are. */
+/** The call with its arguments as raw text. */
 function withArguments({ body, headers }: Post, args: string): Post {
   const text = JSON.stringify(body).replace('"arguments":{}', `"arguments":${args}`)
   return { body: text, ...(headers && { headers }) }
 }
 
-describe('a body is not read before its sender is known', () => {
-  it('a wrong key in a header is refused while the body has not arrived, and the connection ends', async () => {
+describe('bodies of unauthenticated requests', () => {
+  it('a wrong key in a header is refused before the body has arrived, and the connection is closed', async () => {
     const server = await startMcp({ apiKey: KEY, maxBodyBytes: 8 * MIB })
     const answer = await answerTo(beginPost(server, 8 * MIB, { authorization: 'Bearer wrong' }))
     expect(answer).toMatchObject({ status: 401, headers: { connection: 'close' } })
     expect(answer.body).toMatchObject({ error: { data: { code: 'UNAUTHENTICATED' } } })
   })
 
-  it('without a key in a header more than 64 KiB are refused unread', async () => {
+  it('a body over 64 KiB without a key in a header is refused unread', async () => {
     const server = await startMcp({ apiKey: KEY, maxBodyBytes: 8 * MIB })
     const answer = await answerTo(beginPost(server, 64 * 1024 + 1))
     expect(answer.status).toBe(401)
@@ -47,7 +47,7 @@ describe('a body is not read before its sender is known', () => {
     })
   })
 
-  it('the length that a body does not say is counted', async () => {
+  it('a chunked body is counted against the limit', async () => {
     const server = await startMcp({ apiKey: KEY, maxBodyBytes: 8 * MIB })
     const request = httpRequest(server.url, {
       method: 'POST',
@@ -58,7 +58,7 @@ describe('a body is not read before its sender is known', () => {
     expect((await answerTo(request)).status).toBe(401)
   })
 
-  it('a token in 64 KiB is found, and a key in a header takes a body of any allowed size', async () => {
+  it('auth_token works in a body of up to 64 KiB, and a key in a header permits any allowed size', async () => {
     const server = await startMcp({ apiKey: KEY, maxBodyBytes: 8 * MIB })
     const payload = 'x'.repeat(60 * 1024)
     const small = await server.call('asyncgate.create_task', { type: 'x', payload, auth_token: KEY })
@@ -72,13 +72,13 @@ describe('a body is not read before its sender is known', () => {
   })
 })
 
-describe.each([true, false])('what no client sends is refused cleanly, fast path %s', (fastPath) => {
+describe.each([true, false])('hostile messages, fast path %s', (fastPath) => {
   const eras: readonly [string, Post][] = [
     ['2026-07-28', modernCall('asyncgate.create_task')],
     ['the older revisions', bareCall('asyncgate.create_task')],
   ]
 
-  it.each(eras)('arguments nested 100,000 deep, in %s', async (_, call) => {
+  it.each(eras)('arguments nested 100,000 deep are refused, in %s', async (_, call) => {
     const server = await startMcp({ fastPath })
     const deep = `{"type":"x","payload":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
     expect(await server.post(withArguments(call, deep))).toMatchObject({
@@ -88,7 +88,7 @@ describe.each([true, false])('what no client sends is refused cleanly, fast path
     expect(server.errors).toEqual([])
   })
 
-  it.each(eras)('arguments nested 1,000 deep, as a result of the tool, in %s', async (_, call) => {
+  it.each(eras)('arguments nested 1,000 deep are refused as a tool result, in %s', async (_, call) => {
     const server = await startMcp({ fastPath })
     const deep = `{"type":"x","payload":${'{"a":'.repeat(1_000)}1${'}'.repeat(1_000)}}`
     const answer = await server.post(withArguments(call, deep))
@@ -102,10 +102,10 @@ describe.each([true, false])('what no client sends is refused cleanly, fast path
     ['a batch of 101 messages', JSON.stringify(Array(101).fill({ jsonrpc: '2.0', method: 'x' }))],
     ['a batch of one million numbers', `[${'0,'.repeat(500_000)}0]`],
     [
-      'a message with 1,001 members',
+      'a message with 1,001 properties',
       JSON.stringify(Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [i, 0]))),
     ],
-  ])('%s', async (_, body) => {
+  ])('%s is refused', async (_, body) => {
     const server = await startMcp({ fastPath, maxBodyBytes: 8 * MIB })
     expect(await server.post({ body })).toMatchObject({
       status: 400,
@@ -114,7 +114,7 @@ describe.each([true, false])('what no client sends is refused cleanly, fast path
     expect(server.errors).toEqual([])
   })
 
-  it('a list of millions of items where a few names belong', async () => {
+  it('a list of millions of items in place of a few names is refused', async () => {
     const server = await startMcp({ fastPath, maxBodyBytes: 8 * MIB })
     const args = `{"worker_id":"w","accept_types":[${'0,'.repeat(3_000_000)}0]}`
     const answer = await server.post(withArguments(modernCall('asyncgate.lease_next'), args))

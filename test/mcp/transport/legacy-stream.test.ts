@@ -10,7 +10,7 @@ const KEY = 'a-key-that-is-long-enough'
 const EVENTS = { accept: 'text/event-stream' }
 const TYPE = { type: 'summarise', tool: {}, payload_schema: { type: 'object' } }
 
-/** Reads a stream in parts; resolves with all that has come when it contains the words, or at its end. */
+/** Reads a stream in parts; resolves with the text so far when it contains the words, or at the end. */
 function readerOf(response: Response) {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
@@ -24,7 +24,7 @@ function readerOf(response: Response) {
   }
 }
 
-it('a client of 2025-11-25 hears over HTTP that its tools are others', async () => {
+it('a 2025-11-25 client is notified over HTTP of a changed tool list', async () => {
   const server = await startMcp({ apiKey: KEY })
   const client = new Client({ name: 'test', version: '1' })
   onTestFinished(() => client.close())
@@ -51,7 +51,7 @@ it('a client of 2025-11-25 hears over HTTP that its tools are others', async () 
   expect(tools.map(({ name }) => name)).toContain('summarise')
 })
 
-it('the stream needs the key, and a client that wants events', async () => {
+it('the stream requires the key and a client that accepts events', async () => {
   const server = await startMcp({ apiKey: KEY })
   const key = { authorization: `Bearer ${KEY}` }
   expect((await fetch(server.url, { headers: EVENTS })).status).toBe(401)
@@ -61,7 +61,7 @@ it('the stream needs the key, and a client that wants events', async () => {
   expect((await fetch(server.url, { headers: { ...key, accept: 'application/json' } })).status).toBe(405)
 })
 
-it('the stream tells of a change once, and ends when the server stops', async () => {
+it('the stream reports a change once and ends when the server stops', async () => {
   const server = await startMcp()
   const response = await fetch(server.url, { headers: EVENTS })
   expect(response.headers.get('content-type')).toBe('text/event-stream')

@@ -11,14 +11,14 @@ const initialize = (protocolVersion: string) => ({
   headers: { accept: 'application/json, text/event-stream' },
 })
 
-describe('clients of the older revisions', () => {
+describe('clients of the legacy revisions', () => {
   it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])(
-    'shake hands in %s and call',
+    'a client of %s initializes and calls tools',
     async (version) => {
       const server = await startMcp()
       const hello = await server.post(initialize(version))
       expect(hello.status).toBe(200)
-      // It says who calls in the requests that follow.
+      // The session header identifies the client in its later requests.
       expect(hello.headers.get('mcp-session-id')).toMatch(/^[0-9a-f-]{36}\./)
       expect(hello.body?.result).toMatchObject({
         protocolVersion: version,
@@ -44,7 +44,7 @@ describe('clients of the older revisions', () => {
     expect(hello.body?.result).toMatchObject({ protocolVersion: '2025-11-25' })
   })
 
-  it('can ping', async () => {
+  it('ping is answered', async () => {
     const server = await startMcp()
     const pong = await server.post({ body: { jsonrpc: '2.0', id: 'p', method: 'ping' } })
     expect(pong.body).toEqual({ jsonrpc: '2.0', id: 'p', result: {} })
@@ -52,7 +52,7 @@ describe('clients of the older revisions', () => {
 })
 
 describe('programs that only know JSON-RPC', () => {
-  it('list and call tools without any handshake', async () => {
+  it('tools can be listed and called without a handshake', async () => {
     const server = await startMcp()
     const list = await server.post({ body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } })
     expect(list.headers.get('content-type')).toContain('application/json')
@@ -66,7 +66,7 @@ describe('programs that only know JSON-RPC', () => {
     expect(leased).toMatchObject({ tasks: [{ task_id: created.task_id }] })
   })
 
-  it('get an error as the result of the tool', async () => {
+  it('an error is returned as a tool result', async () => {
     const server = await startMcp()
     const answer = await server.post(bareCall('asyncgate.get_task', { task_id: 'none' }, 'mine'))
     expect(answer).toMatchObject({ status: 200, body: { id: 'mine', result: { isError: true } } })
@@ -78,7 +78,7 @@ describe('programs that only know JSON-RPC', () => {
   })
 })
 
-it('both spellings of a tool are taken, whichever is listed', async () => {
+it('both spellings of a tool name are accepted, whichever is listed', async () => {
   for (const [toolNames, listed] of [
     ['dot', 'asyncgate.health'],
     ['underscore', 'asyncgate_health'],

@@ -12,7 +12,7 @@ import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { Subscription } from '../../../src/mcp/transport/subscription.ts'
 import { agent } from '../../support/gates.ts'
 import { modernPost, openMcp, startMcp } from '../endpoint.ts'
-import { type Ears, type Message, TASKS_META, TaskClient } from '../tasks/task-client.ts'
+import { type Message, type SubscriptionReader, TASKS_META, TaskClient } from '../tasks/task-client.ts'
 import { complete, offerSum, progress, take } from '../tasks/task-work.ts'
 
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
@@ -26,102 +26,106 @@ async function start(fastPath = true) {
   return { server, gate: server.gate, client }
 }
 
-async function acknowledged(ears: Ears): Promise<unknown> {
-  const message = await ears.next()
+async function acknowledged(subscription: SubscriptionReader): Promise<unknown> {
+  const message = await subscription.next()
   expect(message).toMatchObject({ method: ACK, params: { _meta: { [SUBSCRIPTION]: 'ears' } } })
   return message?.params?.notifications
 }
 
 const last = { id: 'ears', result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: 'ears' } } }
 
-describe.each([true, false])('a subscription to tasks over HTTP, fast path %s', (fastPath) => {
-  it('says what it is for, how things stand, then each change, and ends with the tasks', async () => {
+describe.each([true, false])('a task subscription over HTTP, fast path %s', (fastPath) => {
+  it('the stream acknowledges, reports the current state and each change, and ends with the tasks', async () => {
     const { gate, client } = await start(fastPath)
     const { taskId } = await client.start('sum')
-    const ears = await client.listen({ taskIds: [taskId] })
-    expect(ears.response.headers.get('content-type')).toBe('text/event-stream')
-    expect(ears.response.headers.get('x-accel-buffering')).toBe('no')
-    expect(await acknowledged(ears)).toEqual({ taskIds: [taskId] })
-    expect(await ears.task()).toMatchObject({
+    const subscription = await client.listen({ taskIds: [taskId] })
+    expect(subscription.response.headers.get('content-type')).toBe('text/event-stream')
+    expect(subscription.response.headers.get('x-accel-buffering')).toBe('no')
+    expect(await acknowledged(subscription)).toEqual({ taskIds: [taskId] })
+    expect(await subscription.task()).toMatchObject({
       taskId,
       status: 'working',
       statusMessage: 'Waits for a worker.',
     })
     const held = await take(gate)
-    expect(await ears.task()).toMatchObject({ statusMessage: 'A worker has taken it.' })
+    expect(await subscription.task()).toMatchObject({ statusMessage: 'A worker has taken it.' })
     await progress(gate, held, { message: 'adding' })
-    expect(await ears.task()).toMatchObject({ status: 'working', statusMessage: 'adding' })
+    expect(await subscription.task()).toMatchObject({ status: 'working', statusMessage: 'adding' })
     await complete(gate, held, { sum: 3 })
-    expect(await ears.task()).toMatchObject({
+    expect(await subscription.task()).toMatchObject({
       status: 'completed',
       result: { resultType: 'complete', structuredContent: { sum: 3 } },
     })
-    expect(await ears.rest()).toMatchObject([last])
+    expect(await subscription.rest()).toMatchObject([last])
   })
 })
 
-it('honours only tasks that there are and that are theirs', async () => {
+it('only existing tasks of the caller are acknowledged', async () => {
   const { server, client } = await start()
   const alices = await client.start('sum', { agent_id: 'alice' })
   const bobs = await client.start('sum', { agent_id: 'bob' })
   const bob = new TaskClient(server, { 'io.asyncgate/agent_id': 'bob' })
   const none = '01900000-0000-7000-8000-000000000000'
-  const ears = await bob.listen({ taskIds: [alices.taskId, 'x', none, bobs.taskId, bobs.taskId] })
-  expect(await acknowledged(ears)).toEqual({ taskIds: [bobs.taskId] })
-  expect(await ears.task()).toMatchObject({ taskId: bobs.taskId })
+  const subscription = await bob.listen({ taskIds: [alices.taskId, 'x', none, bobs.taskId, bobs.taskId] })
+  expect(await acknowledged(subscription)).toEqual({ taskIds: [bobs.taskId] })
+  expect(await subscription.task()).toMatchObject({ taskId: bobs.taskId })
   await server.gate.cancelTask(agent('alice'), { task_id: alices.taskId })
   await server.gate.cancelTask(agent('bob'), { task_id: bobs.taskId })
-  expect(await ears.task()).toMatchObject({ taskId: bobs.taskId, status: 'cancelled' })
-  expect(await ears.rest()).toMatchObject([last])
+  expect(await subscription.task()).toMatchObject({ taskId: bobs.taskId, status: 'cancelled' })
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
-it('ends immediately if there is nothing to report', async () => {
+it('the stream ends immediately if there is nothing to report', async () => {
   const { client } = await start()
-  const ears = await client.listen({ taskIds: ['x'] })
-  expect(await acknowledged(ears)).toEqual({ taskIds: [] })
-  expect(await ears.rest()).toMatchObject([last])
+  const subscription = await client.listen({ taskIds: ['x'] })
+  expect(await acknowledged(subscription)).toEqual({ taskIds: [] })
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
-it('tells of lists on the same stream, and then does not end with the tasks', async () => {
+it('a stream with list changes does not end with its tasks', async () => {
   const { gate, client, server } = await start()
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId], toolsListChanged: true, promptsListChanged: true })
-  expect(await acknowledged(ears)).toEqual({ taskIds: [taskId], toolsListChanged: true })
-  await ears.task()
+  const subscription = await client.listen({
+    taskIds: [taskId],
+    toolsListChanged: true,
+    promptsListChanged: true,
+  })
+  expect(await acknowledged(subscription)).toEqual({ taskIds: [taskId], toolsListChanged: true })
+  await subscription.task()
   await client.method('tasks/cancel', taskId)
-  expect(await ears.task()).toMatchObject({ status: 'cancelled' })
+  expect(await subscription.task()).toMatchObject({ status: 'cancelled' })
   await offerSum(gate, { description: 'Adds up.' })
-  expect(await ears.next()).toMatchObject({
+  expect(await subscription.next()).toMatchObject({
     method: 'notifications/tools/list_changed',
     params: { _meta: { [SUBSCRIPTION]: 'ears' } },
   })
   await server.endpoint.close()
-  expect(await ears.rest()).toMatchObject([last])
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
-it('is completed when the server stops', async () => {
+it('the stream is completed when the server stops', async () => {
   const { client, server } = await start()
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId] })
-  await acknowledged(ears)
-  await ears.task()
+  const subscription = await client.listen({ taskIds: [taskId] })
+  await acknowledged(subscription)
+  await subscription.task()
   await server.endpoint.close()
-  expect(await ears.rest()).toMatchObject([last])
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
-it('is over for the server when its reader leaves', async () => {
+it('the server ends the subscription when its reader disconnects', async () => {
   const server = await openMcp()
   await offerSum(server.gate)
   const client = new TaskClient(server)
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId] })
-  await acknowledged(ears)
-  ears.leave()
-  // It waits for what is being served.
+  const subscription = await client.listen({ taskIds: [taskId] })
+  await acknowledged(subscription)
+  subscription.leave()
+  // Closing waits for the requests in progress.
   await server.close()
 })
 
-it('a reader that is slow gets the latest state, not all of them', async () => {
+it('a slow reader gets the latest state only', async () => {
   const { gate, client } = await start()
   const { taskId } = await client.start('sum')
   const sent: Message[] = []
@@ -163,7 +167,7 @@ it('a reader that is slow gets the latest state, not all of them', async () => {
   ])
 })
 
-it('a reader that takes nothing at all does not keep the server', async () => {
+it('a reader that reads nothing does not delay the stop of the server', async () => {
   const server = await openMcp()
   await offerSum(server.gate)
   const client = new TaskClient(server)
@@ -185,30 +189,30 @@ it('a reader that takes nothing at all does not keep the server', async () => {
   socket.pause()
   socket.write(`POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${text}`)
   const held = await take(server.gate)
-  // More than the buffers between the two take in.
+  // More data than the buffers on both sides hold.
   await complete(server.gate, held, { sum: 'x'.repeat(900_000) })
   await server.close()
 })
 
 it.each([
-  ['who does not declare tasks', {}, ['x'], 400, -32021],
-  ['what is no list of ids', TASKS_META, 'x', 200, -32602],
-  ['ids that are none', TASKS_META, [7], 200, -32602],
-])('refuses %s', async (_, meta, taskIds, status, code) => {
+  ['no declared task support', {}, ['x'], 400, -32021],
+  ['a value that is not a list', TASKS_META, 'x', 200, -32602],
+  ['ids that are not strings', TASKS_META, [7], 200, -32602],
+])('a subscription with %s is refused', async (_, meta, taskIds, status, code) => {
   const { server } = await start()
   const params = { notifications: { taskIds }, ...(meta === TASKS_META && { _meta: meta }) }
   const answer = await server.post(modernPost('subscriptions/listen', params))
   expect([answer.status, answer.body?.error?.code]).toEqual([status, code])
 })
 
-it('leaves a request with wrong headers to be refused as any other', async () => {
+it('a request with wrong headers is refused like any other', async () => {
   const { server } = await start()
   const params = { _meta: TASKS_META, notifications: { taskIds: [] } }
   const answer = await server.post(modernPost('subscriptions/listen', params, { 'mcp-method': 'tools/list' }))
   expect([answer.status, answer.body?.error?.code]).toEqual([400, -32020])
 })
 
-describe('over stdio', () => {
+describe('task subscriptions over stdio', () => {
   const Line = z.looseObject({ id: z.string().optional(), method: z.string().optional() })
 
   async function open() {
@@ -221,7 +225,7 @@ describe('over stdio', () => {
     stdout.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n')
       rest = lines.pop() ?? ''
-      for (const line of lines) received.push(judged(JSON.parse(line)))
+      for (const line of lines) received.push(validated(JSON.parse(line)))
     })
     const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
     onTestFinished(() => handle.close())
@@ -239,28 +243,28 @@ describe('over stdio', () => {
         },
         { timeout: 20_000, interval: 10 },
       )
-    const told = (words: string) =>
+    const notified = (words: string) =>
       find(({ method, params }) => method === 'notifications/tasks' && params?.statusMessage === words)
-    return { gate, ask, find, send, told, received, handle }
+    return { gate, ask, find, send, notified, received, handle }
   }
 
-  function judged(value: unknown): Message {
+  function validated(value: unknown): Message {
     const { method } = Line.parse(value)
     if (method === 'notifications/tasks') TaskStatusNotificationV2Schema.parse(value)
     return z.looseObject({}).parse(value)
   }
 
-  it('tasks are called, looked at and subscribed to', async () => {
-    const { gate, ask, find, send, told, received, handle } = await open()
+  it('tasks are called, read and subscribed to', async () => {
+    const { gate, ask, find, send, notified, received, handle } = await open()
     const called = await ask('tools/call', { name: 'sum', arguments: {} }, 'call')
     const taskId = String(called.result?.taskId)
     expect((await ask('tasks/get', { taskId }, 'get')).result).toMatchObject({ status: 'working' })
     const notifications = { taskIds: [taskId], toolsListChanged: true }
     send(modernPost('subscriptions/listen', { _meta: TASKS_META, notifications }, {}, 'ears').body)
     expect(await find(({ method }) => method === ACK)).toMatchObject({ params: { notifications } })
-    await told('Waits for a worker.')
+    await notified('Waits for a worker.')
     await take(gate)
-    await told('A worker has taken it.')
+    await notified('A worker has taken it.')
     await offerSum(gate, { description: 'Adds up.' })
     await find(({ method }) => method === 'notifications/tools/list_changed')
     await handle.close()
@@ -268,8 +272,8 @@ describe('over stdio', () => {
     expect(received.filter(({ method }) => method === ACK)).toHaveLength(1)
   })
 
-  it('nothing more is said of a subscription that was given up', async () => {
-    const { gate, ask, find, send, told, received } = await open()
+  it('a canceled subscription gets no more notifications', async () => {
+    const { gate, ask, find, send, notified, received } = await open()
     const taskId = String((await ask('tools/call', { name: 'sum', arguments: {} }, 'call')).result?.taskId)
     for (const id of ['first', 'second']) {
       const params = { _meta: TASKS_META, notifications: { taskIds: [taskId] } }
@@ -281,7 +285,7 @@ describe('over stdio', () => {
     await ask('tasks/get', { taskId }, 'get')
     const before = received.length
     await take(gate)
-    await told('A worker has taken it.')
+    await notified('A worker has taken it.')
     await ask('tasks/cancel', { taskId }, 'cancel')
     await find(({ id }) => id === 'second')
     const later = received.slice(before)
@@ -290,7 +294,7 @@ describe('over stdio', () => {
     ).toEqual([])
   })
 
-  it('refuses who does not declare tasks', async () => {
+  it('a client that does not declare tasks is refused', async () => {
     const { send, find } = await open()
     send(modernPost('subscriptions/listen', { notifications: { taskIds: [] } }, {}, 'ears').body)
     expect(await find(({ id }) => id === 'ears')).toMatchObject({ error: { code: -32021 } })

@@ -5,8 +5,8 @@ import { hasLeft, OpenRequest } from '../../../src/mcp/transport/open-call.ts'
 
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
-describe('a request that is served', () => {
-  it('adds no listener until its signal is read', () => {
+describe('requests in progress', () => {
+  it('no listener is added until the signal is read', () => {
     const answer = response()
     const request = new OpenRequest(answer, false)
     expect(answer.listenerCount('close')).toBe(0)
@@ -15,14 +15,14 @@ describe('a request that is served', () => {
     expect(request.signal).toBe(request.signal)
   })
 
-  it('is over when its client leaves', () => {
+  it('the signal is aborted when the client disconnects', () => {
     const answer = response()
     const { signal } = new OpenRequest(answer, false)
     answer.emit('close')
     expect([signal.aborted, hasLeft(signal)]).toEqual([true, true])
   })
 
-  it('has not been left by its client if the server stops', () => {
+  it('a stop of the server does not count as a disconnect of the client', () => {
     const answer = response()
     const request = new OpenRequest(answer, false)
     const { signal } = request
@@ -32,7 +32,7 @@ describe('a request that is served', () => {
     expect(hasLeft(new OpenRequest(response(), true).signal)).toBe(false)
   })
 
-  it('was over before anybody asked, if the client had left or the server stops', () => {
+  it('the signal is already aborted if the client had left or the server stops', () => {
     const gone = response()
     gone.destroy()
     expect(new OpenRequest(gone, false).signal.aborted).toBe(true)

@@ -11,7 +11,7 @@ const Reply = z.strictObject({ jsonrpc: z.literal('2.0'), id: z.number(), result
 it.each([
   ['the modern era', [modernPost('server/discover', {}, {}, 1), modernPost('tools/list', {}, {}, 2)]],
   ['no handshake', [bareCall('asyncgate.health', {}, 1), bareCall('asyncgate.get_config', {}, 2)]],
-])('over stdio in %s, stdout carries answers and nothing else', async (_, requests) => {
+])('over stdio in %s, stdout contains only responses', async (_, requests) => {
   const child = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['pipe', 'pipe', 'inherit'] })
   const answers: z.infer<typeof Reply>[] = []
   let rest = ''
@@ -36,7 +36,7 @@ const Outcome = z.looseObject({
   error: z.looseObject({ code: z.number(), data: z.looseObject({}).optional() }).optional(),
 })
 
-/** What a server on stdin and stdout answers to these lines, one answer each. */
+/** The responses of a stdio server to these lines, one each. */
 async function answersTo(lines: readonly string[]): Promise<z.infer<typeof Outcome>[]> {
   const child = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['pipe', 'pipe', 'inherit'] })
   const answers: z.infer<typeof Outcome>[] = []
@@ -67,7 +67,7 @@ it.each([
     (id: number) => modernPost('tools/call', { name: 'asyncgate.create_task', arguments: {} }, {}, id),
   ],
   ['the older revisions', (id: number) => bareCall('asyncgate.create_task', {}, id)],
-])('over stdio a call is refused for what it is refused for over HTTP, in %s', async (_, call) => {
+])('stdio refuses the same invalid calls as HTTP, in %s', async (_, call) => {
   const lines = FLAWS.map(([, args], i) =>
     JSON.stringify(call(i + 1).body).replace('"arguments":{}', `"arguments":${args}`),
   )
@@ -86,7 +86,7 @@ it.each([
   expect(good?.result?.structuredContent).toMatchObject({ status: 'queued' })
 })
 
-it('over stdio any other message with a flaw is an error of JSON-RPC', async () => {
+it('stdio answers other invalid messages with a JSON-RPC error', async () => {
   const answers = await answersTo([
     '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/list"}',
     `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,

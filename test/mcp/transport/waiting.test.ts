@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { bareCall, contentOf, modernCall, startMcp } from '../endpoint.ts'
 
-/** A gate that tells when a claim begins, and whether it has ended. */
+/** A gate that reports when a claim begins and ends. */
 function watchingClaims() {
   let began = () => {}
   let ended = () => {}
@@ -30,8 +30,8 @@ describe.each([
   ['fast path', true, WAITING.modern],
   ['the SDK', false, WAITING.modern],
   ['older clients', true, WAITING.bare],
-])('a claim that waits, through %s', (_, fastPath, request) => {
-  it('ends when its client leaves, and takes no work with it', async () => {
+])('a waiting claim, through %s', (_, fastPath, request) => {
+  it('the claim ends when its client disconnects, and leases no task', async () => {
     const watched = watchingClaims()
     const server = await startMcp({ fastPath, wrap: watched.wrap })
     const client = new AbortController()
@@ -45,7 +45,7 @@ describe.each([
     expect(contentOf(next)).toMatchObject({ tasks: [{ task_id }] })
   })
 
-  it('is answered empty when the server stops', async () => {
+  it('the claim returns no tasks when the server stops', async () => {
     const watched = watchingClaims()
     const server = await startMcp({ fastPath, wrap: watched.wrap })
     const waiting = server.post(request)
@@ -64,29 +64,32 @@ it('a request that arrives while the server stops is answered immediately', asyn
   expect(contentOf(await server.call('asyncgate.health'))).toMatchObject({ status: 'healthy' })
 })
 
-it('a stream of changes ends immediately when the server stops', async () => {
+it('a subscription without supported notifications ends immediately', async () => {
   const server = await startMcp()
   const response = await server.listen({ promptsListChanged: true })
   const text = await response.text()
   expect(text).toContain('notifications/subscriptions/acknowledged')
 })
 
-it('a stream of changes ends when the server stops', async () => {
+it('a subscription stream ends when the server stops', async () => {
   const server = await startMcp()
   const response = await server.listen({ toolsListChanged: true })
   await server.endpoint.close()
   expect(await response.text()).toContain('notifications/subscriptions/acknowledged')
 })
 
-it.each([true, false])('no client sees the answer of another, fast path %s', async (fastPath) => {
-  const server = await startMcp({ fastPath })
-  const create = (i: number) =>
-    modernCall('asyncgate.create_task', { type: 'x', payload: i, agent_id: `a${i}` }, {}, 'same')
-  const created = await Promise.all(Array.from({ length: 20 }, (_, i) => server.post(create(i))))
-  const seen = await Promise.all(
-    created.map((answer, i) =>
-      server.call('asyncgate.get_task', { task_id: contentOf(answer).task_id, agent_id: `a${i}` }),
-    ),
-  )
-  expect(seen.map((answer) => contentOf(answer).payload)).toEqual(created.map((_, i) => i))
-})
+it.each([true, false])(
+  'concurrent clients with the same request id get their own responses, fast path %s',
+  async (fastPath) => {
+    const server = await startMcp({ fastPath })
+    const create = (i: number) =>
+      modernCall('asyncgate.create_task', { type: 'x', payload: i, agent_id: `a${i}` }, {}, 'same')
+    const created = await Promise.all(Array.from({ length: 20 }, (_, i) => server.post(create(i))))
+    const seen = await Promise.all(
+      created.map((answer, i) =>
+        server.call('asyncgate.get_task', { task_id: contentOf(answer).task_id, agent_id: `a${i}` }),
+      ),
+    )
+    expect(seen.map((answer) => contentOf(answer).payload)).toEqual(created.map((_, i) => i))
+  },
+)

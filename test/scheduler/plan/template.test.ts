@@ -8,8 +8,8 @@ import { plainJson } from '../../core/arbitraries.ts'
 const RUN = { schedule_id: 's1', run_at: Date.UTC(2026, 0, 1), now: Date.UTC(2026, 0, 1, 0, 0, 1) }
 const rendered = (template: Json) => render(template, RUN)
 
-describe('a template', () => {
-  it('has placeholders anywhere in its texts', () => {
+describe('payload templates', () => {
+  it('placeholders are replaced anywhere in texts', () => {
     expect(
       rendered({
         day: 'the run of {{run_at}}, {{ schedule_id }}',
@@ -25,7 +25,7 @@ describe('a template', () => {
     })
   })
 
-  it('keeps the type of a placeholder that stands alone', () => {
+  it('a placeholder that is the whole text keeps its type', () => {
     expect(rendered(['{{run_at_ms}}', ' {{run_at_ms}}', '{{ now_ms }}'])).toEqual([
       1767225600000,
       ' 1767225600000',
@@ -33,14 +33,14 @@ describe('a template', () => {
     ])
   })
 
-  it('leaves names of members, single braces and what is escaped', () => {
+  it('property names, single braces and escaped placeholders are unchanged', () => {
     expect(rendered({ '{{now}}': '{now} \\{{now}} {{', plain: '}} {x}' })).toEqual({
       '{{now}}': '{now} {{now}} {{',
       plain: '}} {x}',
     })
   })
 
-  it('without placeholders is what it was', () => {
+  it('a template without placeholders is unchanged', () => {
     fc.assert(
       fc.property(plainJson, (value) => {
         fc.pre(!JSON.stringify(value).includes('{{'))
@@ -56,12 +56,12 @@ describe('a template', () => {
     '{{}}',
     '{{constructor}}',
     '{{now }} {{ later }}',
-  ])('with an unknown name is refused: %j', (template) => {
+  ])('an unknown placeholder is refused: %j', (template) => {
     expect(() => checkTemplate(template, 'payload')).toThrow(Fault)
     expect(() => checkTemplate(template, 'payload')).toThrow(/is not one of schedule_id, run_at/)
   })
 
-  it('that is escaped or not closed is fine', () => {
+  it('escaped and unclosed placeholders are accepted', () => {
     expect(() => checkTemplate(['\\{{user}}', '{{now', 'now}}'], 'payload')).not.toThrow()
   })
 })

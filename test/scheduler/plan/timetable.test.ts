@@ -9,7 +9,7 @@ function runs(timetable: Timetable, from: string, until: string): string[] {
   return runsBetween(timetable, at(from), at(until), 100).map((run) => new Date(run).toISOString())
 }
 
-/** Runs one after the other, as a scheduler that never stops sees them. */
+/** The runs in sequence, as a scheduler that never stops sees them. */
 function walk(timetable: Timetable, after: number, until: number): number[] {
   const found: number[] = []
   for (let run = timetable.next(after); run !== null && run <= until; run = timetable.next(run))
@@ -17,19 +17,19 @@ function walk(timetable: Timetable, after: number, until: number): number[] {
   return found
 }
 
-describe('an interval', () => {
+describe('intervals', () => {
   const CREATED = at('2026-01-01T00:00:00.123Z')
   const every = (interval_seconds: number) =>
     timetableOf({ mode: 'interval', interval_seconds, timezone: 'UTC' }, CREATED)
 
-  it('counts from the moment it was asked for', () => {
+  it('an interval counts from the creation of the schedule', () => {
     expect(runs(every(60), '2025-01-01T00:00:00Z', '2026-01-01T00:03:00Z')).toEqual([
       '2026-01-01T00:01:00.123Z',
       '2026-01-01T00:02:00.123Z',
     ])
   })
 
-  it('has a next and a previous run that agree, wherever one asks', () => {
+  it('next and previous run are consistent at any time', () => {
     const times = fc.integer({ min: CREATED - 10 * HOUR, max: CREATED + 1000 * HOUR })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100_000 }), times, (seconds, time) => {
@@ -49,7 +49,7 @@ describe('an interval', () => {
 describe('runs between two times', () => {
   const minutely = parseCron('* * * * *', 'UTC')
 
-  it('leave out the first time and take in the last', () => {
+  it('the first time is excluded and the last included', () => {
     expect(runs(minutely, '2026-01-01T00:00:00Z', '2026-01-01T00:02:00Z')).toEqual([
       '2026-01-01T00:01:00.000Z',
       '2026-01-01T00:02:00.000Z',
@@ -57,7 +57,7 @@ describe('runs between two times', () => {
     expect(runs(minutely, '2026-01-01T00:00:00Z', '2026-01-01T00:00:59.999Z')).toEqual([])
   })
 
-  it('are the newest if there are too many', () => {
+  it('the newest runs are returned if there are too many', () => {
     const found = runsBetween(minutely, at('1990-01-01T00:00:00Z'), at('2026-01-01T00:00:30Z'), 3)
     expect(found.map((run) => new Date(run).toISOString())).toEqual([
       '2025-12-31T23:58:00.000Z',
@@ -67,14 +67,14 @@ describe('runs between two times', () => {
   })
 })
 
-describe('a cron expression', () => {
+describe('cron expressions', () => {
   it.each([
     ['0 9 * * 1-5', 'UTC', ['2026-01-02T09:00:00.000Z', '2026-01-05T09:00:00.000Z']],
     ['*/30 10 1 1 *', 'UTC', ['2026-01-01T10:00:00.000Z', '2026-01-01T10:30:00.000Z']],
     ['15 30 12 * * WED', 'UTC', ['2026-01-07T12:30:15.000Z']],
     ['@daily', 'Asia/Kathmandu', ['2026-01-01T18:15:00.000Z', '2026-01-02T18:15:00.000Z']],
     ['0 0 L * *', 'UTC', ['2026-01-31T00:00:00.000Z']],
-  ])('%s in %s', (expression, timezone, expected) => {
+  ])('%s in %s has the expected runs', (expression, timezone, expected) => {
     const found = runs(parseCron(expression, timezone), '2026-01-01T09:00:00Z', '2026-02-01T00:00:00Z')
     expect(found.slice(0, expected.length)).toEqual(expected)
   })
@@ -91,12 +91,12 @@ describe('a cron expression', () => {
     expect(() => parseCron(expression, 'UTC')).toThrow(reason)
   })
 
-  it('needs a time zone that exists', () => {
+  it('an unknown time zone is refused', () => {
     expect(() => parseCron('* * * * *', 'Mars/Olympus')).toThrow(/"Mars\/Olympus" is not a time zone/)
   })
 })
 
-describe('on the day the clocks go forward', () => {
+describe('begin of daylight saving time', () => {
   // 02:00 to 03:00 does not exist in Berlin on 2026-03-29; 03:00 there is 01:00Z.
   it('a time that does not exist runs when the clocks have changed', () => {
     expect(
@@ -104,7 +104,7 @@ describe('on the day the clocks go forward', () => {
     ).toEqual(['2026-03-28T01:30:00.000Z', '2026-03-29T01:00:00.000Z', '2026-03-30T00:30:00.000Z'])
   })
 
-  it('what runs every so often simply goes on', () => {
+  it('frequent runs continue without a gap', () => {
     expect(
       runs(parseCron('*/30 * * * *', 'Europe/Berlin'), '2026-03-29T00:00:00Z', '2026-03-29T02:00:00Z'),
     ).toEqual([
@@ -119,15 +119,15 @@ describe('on the day the clocks go forward', () => {
   })
 })
 
-describe('on the day the clocks go back', () => {
+describe('end of daylight saving time', () => {
   // 02:00 to 03:00 happens twice in Berlin on 2026-10-25, from 00:00Z to 02:00Z.
-  it('a time that happens twice runs once, the first time', () => {
+  it('a time that occurs twice runs only the first time', () => {
     expect(
       runs(parseCron('30 2 * * *', 'Europe/Berlin'), '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'),
     ).toEqual(['2026-10-25T00:30:00.000Z', '2026-10-26T01:30:00.000Z'])
   })
 
-  it('what runs every so often runs in both hours', () => {
+  it('frequent runs fire in both hours', () => {
     expect(
       runs(parseCron('*/30 2 * * *', 'Europe/Berlin'), '2026-10-24T12:00:00Z', '2026-10-25T12:00:00Z'),
     ).toEqual([
@@ -139,7 +139,7 @@ describe('on the day the clocks go back', () => {
   })
 })
 
-describe('every cron timetable', () => {
+describe('cron timetables', () => {
   const expressions = fc.constantFrom(
     '30 2 * * *',
     '*/15 2 * * *',
@@ -159,7 +159,7 @@ describe('every cron timetable', () => {
     'Asia/Kathmandu',
     'Africa/Cairo',
   )
-  /** Around changes of the clocks in these zones. */
+  /** Around the clock changes in these zones. */
   const days = fc.constantFrom(
     '2026-03-08T00:00:00Z',
     '2026-03-29T00:00:00Z',
@@ -172,7 +172,7 @@ describe('every cron timetable', () => {
   )
   const offsets = fc.integer({ min: 0, max: 16 * HOUR })
 
-  it('is the same wherever one starts to look, so that a restart neither adds nor loses a run', () => {
+  it('the runs do not depend on the start of the search, so a restart neither adds nor loses a run', () => {
     fc.assert(
       fc.property(expressions, zones, days, offsets, (expression, zone, day, offset) => {
         const timetable = parseCron(expression, zone)

@@ -1,4 +1,4 @@
-/** What Postmark posts, as its documentation shows it. */
+/** A request of Postmark, as in its documentation. */
 export function postmark(more: object = {}): object {
   return {
     FromName: 'A Friend',
@@ -53,7 +53,7 @@ export function form(fields: readonly Field[]): Buffer {
   return Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)])
 }
 
-/** The fields of SendGrid's Inbound Parse, as its documentation names them. */
+/** The fields of SendGrid's Inbound Parse, as in its documentation. */
 export function sendGridFields(more: Readonly<Record<string, string | Buffer>> = {}): Field[] {
   const fields: Record<string, string | Buffer> = {
     headers: 'Received: by mx\nMessage-ID: <m1@elsewhere.example>\nIn-Reply-To:\n <r1@x>\nFrom: x\n',
@@ -73,7 +73,7 @@ export function sendGridFields(more: Readonly<Record<string, string | Buffer>> =
   return Object.entries(fields).map(([name, value]) => ({ name, value }))
 }
 
-/** A mail as it travels. */
+/** An email in MIME. */
 export function mime(headers: Readonly<Record<string, string>> = {}, text = 'Dear Kee'): string {
   const all = {
     'Message-ID': '<m1@elsewhere.example>',
@@ -86,7 +86,7 @@ export function mime(headers: Readonly<Record<string, string>> = {}, text = 'Dea
   return `${[...lines, '', text].join('\r\n')}\r\n`
 }
 
-/** A report about a mail of ours (RFC 3464). */
+/** A delivery report about an email of the gate (RFC 3464). */
 export function bounce(messageId: string, action: 'failed' | 'delivered' | 'delayed'): string {
   return [
     'From: MAILER-DAEMON@mx.elsewhere.example',
