@@ -37,7 +37,9 @@ export default defineConfig({
     ],
     reporters: ['default'],
     projects: [
-      { test: { ...SHARED, name: 'insecure development', include: ['test/**/*.test.ts'], exclude: ISOLATED } },
+      {
+        test: { ...SHARED, name: 'insecure development', include: ['test/**/*.test.ts'], exclude: ISOLATED },
+      },
       { test: { ...SHARED, name: 'isolated', include: ISOLATED, isolate: true } },
       inAuthMode('shared key'),
       inAuthMode('shared key and admin keys'),

@@ -48,7 +48,7 @@ export function operationsFile(operations: readonly Operation[] = OPERATIONS): s
   const routes = operations.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
   return formatted(
     [
-      '// Generated from the catalogue of operations by scripts/client-types.ts; npm run client-types writes it anew.',
+      '// Generated from the catalogue of operations by scripts/client-types.ts; run npm run client-types to update it.',
       `import type { CallOptions, Route } from './route.ts'`,
       ...shapes,
       follow,

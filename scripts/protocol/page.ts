@@ -40,16 +40,16 @@ function generated(callers: ReadonlyMap<string, string>): string {
 const SHAPES_INTRODUCED = 'Fields that [create_task](#create_task) takes mean the same here.'
 
 const CALLERS_INTRODUCED =
-  'Admins may call all of them. An admin is a person with a key of `ASYNCGATE_ADMIN_KEYS`; where there are no such keys, whoever ' +
-  'calls as a person (`principal_kind: human`) or names nobody. What decides, or changes what has to be decided, needs a key of ' +
-  'a person in any case ([who may decide](approvals.md#who-may-decide)); nobody decides on what they asked for themselves. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
+  'Admins may call every operation. An admin is a person with a key of `ASYNCGATE_ADMIN_KEYS`. Without such keys, a caller that ' +
+  'acts as a person (`principal_kind: human`) or names no principal is an admin. Decisions, and changes of the rules for decisions, always need the key of ' +
+  'a person ([who may decide](approvals.md#who-may-decide)), and no one can decide on their own requests. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
 
 function section(operation: Operation, callers: string): string {
   const { name, title, description, example } = operation
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
-    `${route(operation)} · MCP \`asyncgate.${name}\` · for ${callers}${operation.needsPerson ? ', with a key of their own' : ''} · ${repeatable(operation)}`,
+    `${route(operation)} · MCP \`asyncgate.${name}\` · for ${callers}${operation.needsPerson ? ', with their own key' : ''} · ${repeatable(operation)}`,
     inputTable(operation),
     ...(example === undefined ? [] : [request(operation, example)]),
     answer(operation),
@@ -61,8 +61,8 @@ function route({ rest }: Operation): string {
 }
 
 function repeatable({ effect, repeat }: Operation): string {
-  if (effect.readOnly) return 'changes nothing'
-  return repeat ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
+  if (effect.readOnly) return 'read-only'
+  return repeat ?? (effect.idempotent ? 'idempotent' : 'not idempotent')
 }
 
 function inputTable(operation: Operation): string {

@@ -16,7 +16,7 @@ type Who = keyof typeof CALLERS
 
 /** The callers of an operation in words: the roles that the gate does not refuse. */
 const WORDS: Readonly<Record<string, string>> = {
-  'agent person worker admin': 'anybody',
+  'agent person worker admin': 'all callers',
   'agent person admin': 'agents',
   'worker admin': 'workers',
   'person admin': 'people',

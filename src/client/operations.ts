@@ -1,4 +1,4 @@
-// Generated from the catalogue of operations by scripts/client-types.ts; npm run client-types writes it anew.
+// Generated from the catalogue of operations by scripts/client-types.ts; run npm run client-types to update it.
 
 import type { CallOptions, Route } from './route.ts'
 

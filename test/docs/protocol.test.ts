@@ -44,7 +44,7 @@ describe('generated part of docs/protocol.md', () => {
       'mark_inbox',
       'inbox_stats',
     ]
-    expect(of('anybody'), 'what all callers may do for themselves').toEqual(expect.arrayContaining(self))
+    expect(of('all callers'), 'operations that all callers may call').toEqual(expect.arrayContaining(self))
     expect(page).toMatch(/^\| \[put_policy\].*\| admins \|$/m)
     expect(page).toMatch(/^\| \[approve\].*\| people \|$/m)
   })

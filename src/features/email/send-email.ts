@@ -71,7 +71,7 @@ export const sendEmail = defineOperation({
   access: 'create',
   rest: { method: 'POST', path: '/v1/emails' },
   effect: WRITES,
-  repeat: 'safe to send again with an `idempotency_key`',
+  repeat: 'idempotent with an `idempotency_key`',
   example: {
     principal_id: 'hexy',
     to: 'gate+kee@agents.example',

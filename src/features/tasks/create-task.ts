@@ -18,7 +18,7 @@ export const createTask = defineOperation({
   access: 'create',
   rest: { method: 'POST', path: '/v1/tasks' },
   effect: WRITES,
-  repeat: 'safe to send again with an `idempotency_key`',
+  repeat: 'idempotent with an `idempotency_key`',
   example: {
     type: 'summarise',
     principal_id: 'planner',
@@ -55,7 +55,7 @@ export const createTasks = defineOperation({
   access: 'create',
   rest: { method: 'POST', path: '/v1/tasks/batch' },
   effect: WRITES,
-  repeat: 'safe to send again if every task has an `idempotency_key`',
+  repeat: 'idempotent if every task has an `idempotency_key`',
   example: {
     principal_id: 'planner',
     tasks: [

@@ -22,7 +22,7 @@ export const retryTask = defineOperation({
   access: 'retry',
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/retry' },
   effect: WRITES,
-  repeat: 'safe to send again with an `idempotency_key`',
+  repeat: 'idempotent with an `idempotency_key`',
   async run(services, caller, { task_id, idempotency_key, deadline_at }) {
     const { engine } = services
     const tenant = await engine.tenant(caller.tenant)
