@@ -109,7 +109,10 @@ export class Wakeups {
       this.#polled.clear()
       return
     }
-    await Promise.all([...this.claims.tenants().map((tenant) => this.#pollTenant(tenant)), this.#checkWatched()])
+    await Promise.all([
+      ...this.claims.tenants().map((tenant) => this.#pollTenant(tenant)),
+      this.#checkWatched(),
+    ])
   }
 
   /** One row shows whether another process has committed since the last poll. */
