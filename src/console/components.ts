@@ -166,7 +166,7 @@ const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number)
   ],
   none: ['Nothing was selected.', 'plain'],
   over: ['The task had already ended and did not change.', 'plain'],
-  requested: ['Canceled. A worker that is running the task is told to stop.'],
+  requested: ['Canceled. A worker that is running the task is notified to stop.'],
   retried: ['This is the new task, with the same input. The original task did not change.'],
   accepted: ['Accepted. The tool is offered again.'],
   saved: ['Saved. The change is in effect.'],

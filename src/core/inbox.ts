@@ -56,7 +56,7 @@ export function newItem(tenant: number, principal: PrincipalKey, seq: number, no
   }
 }
 
-/** Whoever has the result, or has stored it, has read that it is there. */
+/** A principal that has fetched or stored the result has also read the notice. */
 const READING: ReadonlySet<InboxMark> = new Set<InboxMark>(['read', 'fetched', 'promoted'])
 
 /** The item with a mark: the same object if it had it already. Every delivery counts until the item is read. */

@@ -151,7 +151,7 @@ export const CASES: readonly Case[] = [
     code: 'VALIDATION_ERROR',
   },
   {
-    name: 'a field that nobody knows',
+    name: 'an unknown field',
     ...modernCall('asyncgate.create_task', { type: 'x', colour: 1 }),
     status: 200,
     code: 'VALIDATION_ERROR',
@@ -280,7 +280,7 @@ export const CASES: readonly Case[] = [
     status: 202,
   },
   {
-    name: 'an older version that nobody knows',
+    name: 'an unknown older version',
     ...bareCall('asyncgate.health'),
     headers: { 'mcp-protocol-version': '2020-01-01' },
     status: 400,

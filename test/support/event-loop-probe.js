@@ -13,7 +13,7 @@ parentPort.once('message', () => {
 })
 
 // How long a thread has been ready to run while other programs had the processors, in milliseconds. Linux tells it; without
-// it only a quiet machine gives good figures.
+// it only a quiet machine gives reliable measurements.
 function waitedForProcessor(thread) {
   try {
     const [, nanoseconds] = readFileSync(`/proc/${thread}/schedstat`, 'utf8').split(' ')

@@ -142,7 +142,7 @@ ${
         token,
         '/console/tasks/cancel-all',
         html`${hidden(filter)}
-<p>Queued tasks are canceled immediately; workers of running tasks are told to stop. Tasks that are created from now on are not canceled. Closing the page stops the operation.</p>
+<p>Queued tasks are canceled immediately; workers of running tasks are notified to stop. Tasks that are created from now on are not canceled. Closing the page stops the operation.</p>
 <label for="reason">Reason</label><input id="reason" name="reason" maxlength="500" autocomplete="off">
 <div class="buttons"><button class="button danger solid">Cancel ${number}</button><a class="button" href="${back}">Back</a></div>`,
       )
