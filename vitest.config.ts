@@ -9,8 +9,12 @@ const IN_EVERY_AUTH_MODE = [
   'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
 
-/** Suites that replace a module of Node, which the others must not see. */
-const ISOLATED = ['test/channels/blob-references.test.ts']
+/** Suites that replace a module of Node or measure their process. */
+const ISOLATED = [
+  'test/channels/blob-references.test.ts',
+  'test/gateway/calls/sessions.test.ts',
+  'test/server/failed-start.test.ts',
+]
 
 /** The projects do not extend the root, because each would then start its own PostgreSQL server. */
 const SHARED = {
