@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../support/program.ts'
 import { cli, folder, type Server, startCli, startServer } from './support.ts'
 
 let home: string
@@ -48,7 +49,7 @@ describe('asyncgate dev', () => {
   })
 
   it('dev serves MCP to a client without a handshake', async () => {
-    const response = await fetch(`${server.url}/mcp`, {
+    const response = await fetch(`${server.url}/mcp${PROGRAM}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),

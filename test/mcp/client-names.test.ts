@@ -6,6 +6,7 @@ import { agentName } from '../../src/mcp/tools/identity.ts'
 import { serveStdioMcp } from '../../src/mcp/transport/stdio.ts'
 import { asCaller, suiteAuthMode } from '../support/auth-modes.ts'
 import { admin } from '../support/gates.ts'
+import { PROGRAM_LISTING } from '../support/program.ts'
 import { bareCall, contentOf, type McpServer, META, modernPost, startMcp } from './endpoint.ts'
 
 const ERAS = ['legacy', 'modern'] as const
@@ -93,7 +94,10 @@ it('a client without a name acts as service:operator and cannot decide anything'
 it('a stdio client acts as the agent of its client name', async () => {
   const server = await startMcp()
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(server.gate, { streams: { input: stdin, output: stdout } })
+  const handle = serveStdioMcp(server.gate, {
+    listing: PROGRAM_LISTING,
+    streams: { input: stdin, output: stdout },
+  })
   onTestFinished(() => handle.close())
   const clientInfo = { name: 'Zed', version: '1' }
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }

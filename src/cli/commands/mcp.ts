@@ -1,3 +1,4 @@
+import { TOOL_SETS } from '../../core/tool-sets.ts'
 import { createLogger } from '../../http/log.ts'
 import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'
@@ -104,16 +105,28 @@ const config = command({
 const serve = command({
   name: 'mcp',
   summary: 'Serve MCP on stdin and stdout, directly from the database, for a client that starts its servers.',
-  options: SETTINGS_OPTIONS,
+  options: {
+    toolsets: text(
+      'LIST',
+      `the tools to list (ASYNCGATE_MCP_TOOLSETS): ${TOOL_SETS.join(', ')}; default agent`,
+    ),
+    schemas: text('WHICH', 'output: complete schemas and structured results, for programs; default input'),
+    ...SETTINGS_OPTIONS,
+  },
   notes: () =>
     'Only one server at a time can use a SQLite file. If "asyncgate dev" or "serve" uses it, connect to the URL of that\n' +
     'server instead: "asyncgate mcp config" prints the settings.',
   async run(input) {
-    const config = configOf(input, settingsFlags(input).flags)
+    const schemas = input.text('schemas') ?? 'input'
+    if (schemas !== 'input' && schemas !== 'output')
+      throw input.usageError('--schemas takes input or output.')
+    const config = configOf(input, { ...settingsFlags(input).flags, mcp_toolsets: input.text('toolsets') })
     const logger = createLogger(config.logLevel)
     const { openLocalGate } = await import('../../server/open-server.ts')
+    const { listingOf } = await import('../../mcp/tools/listing.ts')
     const opened = await openLocalGate(config, logger, { warn })
-    const served = opened.serveStdio()
+    const listing = listingOf(config.server.mcp_toolsets, schemas === 'output')
+    const served = opened.serveStdio({ listing })
     await Promise.race([new Promise((resolve) => process.stdin.once('close', resolve)), stopRequested()])
     await served.close()
     await opened.close()
