@@ -2,6 +2,7 @@ import type { Tool } from '@modelcontextprotocol/server'
 import MiniSearch from 'minisearch'
 import { z } from 'zod'
 import { type Fields, splitIdentity } from '../../auth/caller.ts'
+import { Fault } from '../../core/errors.ts'
 import { parse } from '../../features/input.ts'
 import { isObject } from '../../util/guards.ts'
 import { type ToolNames, toolName } from './listing.ts'
@@ -76,6 +77,25 @@ export function directCall(name: string, args: Fields): { readonly name: string;
   if (!isObject(inner)) return { name, args }
   const { identity, rest } = splitIdentity(others, () => false)
   return Object.keys(rest).length > 0 ? { name, args } : { name: args.name, args: { ...identity, ...inner } }
+}
+
+const callInput = z.strictObject({
+  name: z.string().refine((name) => !CALL_NAMES.has(name), 'is the name of this tool itself'),
+  arguments: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** Serves only calls that name no other tool: it says what is wrong with them. */
+export const callTool: RunTool = async (args, call) => {
+  try {
+    if (call.flaw) throw call.flaw
+    parse(callInput, splitIdentity(args, () => false).rest)
+    throw new Fault('INTERNAL_ERROR')
+  } catch (error) {
+    return refused(
+      asFault(error, () => {}),
+      call,
+    )
+  }
 }
 
 type Index = (query: string) => readonly Tool[]
