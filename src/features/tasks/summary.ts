@@ -48,6 +48,33 @@ export const taskListSummary = summaryView({
   }),
 })
 
+const createdSummaryShape = z.object({
+  task_id: taskShape.shape.task_id,
+  status: statusShape,
+  is_duplicate: z.boolean().optional().describe('True if a task with this idempotency_key already existed'),
+  live_workers: z.int().optional().describe('Number of recently active workers that take this type'),
+  estimated_runtime_seconds: z.int().optional().describe('Usual run time of tasks of this type'),
+  hint: z.string().optional().describe('What the task is waiting for'),
+  console_url: z.string().optional().describe('Page of the task in the web console'),
+})
+
+type Created = z.output<typeof createdSummaryShape>
+
+export const createdSummary = summaryView({
+  shape: createdSummaryShape,
+  of: (created: Created): Created => ({
+    task_id: created.task_id,
+    status: created.status,
+    ...(created.is_duplicate && { is_duplicate: true }),
+    ...compact({
+      live_workers: created.live_workers,
+      estimated_runtime_seconds: created.estimated_runtime_seconds,
+      hint: created.hint,
+      console_url: created.console_url,
+    }),
+  }),
+})
+
 /** What a model needs to know about one task: the state, what it waits for, and how it ended. */
 export const taskSummaryShape = taskRowShape.extend({
   done: z.boolean().optional().describe('Whether the task has ended'),
@@ -80,10 +107,10 @@ export const taskSummary = summaryView({
         done: task.done,
         next_check_after_seconds: task.done === false ? task.next_check_after_seconds : undefined,
         live_workers: task.live_workers,
-        payload: cut(task.payload, MAX_PAYLOAD, 'Read it with view: full.'),
+        payload: task.done ? undefined : cut(task.payload, MAX_PAYLOAD, 'Read it with view: full.'),
         question: question && { n: question.n, kind: question.kind, request: question.request },
         error: result && cut(result.error, MAX_RESULT, 'Read it with view: full.'),
-        artifacts: result?.artifacts,
+        artifacts: isInline(result?.artifacts) ? undefined : result?.artifacts,
         hint: isStored ? 'Read the result with fetch_task_result.' : task.hint,
         console_url: task.console_url,
       }),
@@ -93,6 +120,11 @@ export const taskSummary = summaryView({
     }
   },
 })
+
+/** Whether the task itself stores the result, so that the place says nothing. */
+function isInline(artifacts: Json | undefined): boolean {
+  return Array.isArray(artifacts) && artifacts.every((each) => isObject(each) && each.type === 'inline')
+}
 
 /** The value, or the beginning of its text if that is long. */
 function cut(value: Json, length: number, rest: string): Json {
