@@ -59,7 +59,7 @@ describe('usage errors', () => {
     [['tasks', 'list', '--url', 'nowhere'], '"nowhere" is not a URL.', 'Give --url'],
     [
       ['mcp', 'config', '--client', 'x'],
-      '--client takes one of claude, codex',
+      '--client takes one of claude-code, claude-desktop',
       'See "asyncgate mcp config --help".',
     ],
   ])('the arguments %j are a usage error', async (args, expectedMessage, hint) => {

@@ -9,7 +9,7 @@ import { type Output, paint, warn } from '../output.ts'
 import type { Companion } from '../server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
 import { reportUpstreams } from './gateway/report-upstreams.ts'
-import { addToClaude } from './mcp.ts'
+import { addToClaude, addToOthers } from './mcp/clients.ts'
 
 const dev = command({
   name: 'dev',
@@ -85,7 +85,7 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
 
   title('An agent, over MCP')
   output.print(`  ${addToClaude(url)}`)
-  output.print(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
+  output.print(`  ${addToOthers(url)}`)
 
   title('An agent, over REST')
   output.print(`  ${post('/v1/tasks', { type: 'echo', principal_id: 'me', payload: { hello: 'world' } })}`)
