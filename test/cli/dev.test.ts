@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cli, folder, type Server, startCli, startServer } from './support.ts'
+import { cli, folder, type Server, startCli, startServer, testFolder } from './support.ts'
 
 let home: string
 let server: Server
 beforeAll(async () => {
   home = folder()
   // dev is the default command.
-  server = await startServer(['--demo'], home)
+  server = await startServer([], home)
 })
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
@@ -35,16 +35,35 @@ describe('asyncgate dev', () => {
     for (const path of files) expect((await fetch(`${server.url}${path}`)).status).toBe(200)
   })
 
-  it('--demo starts an echo worker', async () => {
-    const { code, stdout } = await cli(
-      ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait', '--json'],
-      { ASYNCGATE_URL: server.url },
-    )
+  it('dev includes an echo worker, and tasks create --wait prints the outcome', async () => {
+    const create = ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait']
+    const env = { ASYNCGATE_URL: server.url }
+    const { code, stdout } = await cli([...create, '--json'], env)
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'succeeded',
       result: { result: { echo: { hello: 'world' } } },
     })
+    const shown = await cli(create, env)
+    expect(shown.stdout).toMatch(
+      /^status +succeeded\ntook +[\d.]+ (ms|s)\nresult +\{"echo":\{"hello":"world"\}\}\n(artifacts .*\n)?task +[\w-]+\nconsole +http:\S+\n$/,
+    )
+    expect(shown.stdout).toContain(`${server.url}/console/tasks/`)
+  })
+
+  it('--no-demo starts no worker, and excludes --demo', async () => {
+    const plain = await startServer(['dev', '--no-demo'], testFolder())
+    expect(plain.output()).not.toContain('tasks create echo')
+    const { stdout } = await cli(['workers'], { ASYNCGATE_URL: plain.url })
+    expect(stdout).toBe('There are no such workers.\n')
+    await plain.stop()
+    expect(await cli(['dev', '--demo', '--no-demo'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not both'),
+    })
+    const accepted = await startServer(['dev', '--demo'], testFolder())
+    expect(accepted.output()).toContain('tasks create echo')
+    await accepted.stop()
   })
 
   it('dev serves MCP to a client without a handshake', async () => {

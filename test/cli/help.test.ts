@@ -24,9 +24,9 @@ describe('CLI help', () => {
       expect(Object.keys(options)).toEqual(expect.arrayContaining(['json', 'help']))
     expect(await cli(['tasks', 'wait', '--help'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^asyncgate tasks wait TASK_ID \[options\]/),
+      stdout: expect.stringMatching(/^asyncgate tasks wait \[TASK_ID\] \[options\]/),
     })
-    expect((await cli(['help', 'tasks', 'wait'])).stdout).toContain('asyncgate tasks wait TASK_ID')
+    expect((await cli(['help', 'tasks', 'wait'])).stdout).toContain('asyncgate tasks wait [TASK_ID]')
     expect((await cli(['tasks'])).stdout).toContain('tasks cancel')
   })
 

@@ -20,14 +20,48 @@ export function printTask(output: Output, task: Task): void {
       ['progress', progressLine(task)],
       ['payload', json(task.payload)],
       ['ended', result?.completed_at],
+      ['took', durationOf(task)],
       ...cancellationLines(task),
-      ['result', json(result?.result)],
-      ['error', json(result?.error)],
-      ['artifacts', json(result?.artifacts)],
+      ...resultLines(task),
       ['console', task.console_url],
     ],
     12,
   )
+}
+
+/** Prints how a task has ended. */
+export function printOutcome(output: Output, task: Task): void {
+  output.details(
+    [
+      ['status', paintStatus(task.status)],
+      ['took', durationOf(task)],
+      ...cancellationLines(task),
+      ...resultLines(task),
+      ['task', task.task_id],
+      ['console', task.console_url],
+    ],
+    12,
+  )
+}
+
+function resultLines({ result }: Task): [string, string][] {
+  return [
+    ['result', json(result?.result)],
+    ['error', json(result?.error)],
+    ['artifacts', json(result?.artifacts)],
+  ]
+}
+
+/** The time from the creation of a task to its end; empty if it has not ended. */
+function durationOf({ created_at, result }: Task): string {
+  if (!result) return ''
+  const ms = Math.max(0, Date.parse(result.completed_at) - Date.parse(created_at))
+  if (ms < 1000) return `${ms} ms`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 60) return `${(ms / 1000).toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 /** `kind:id` of a principal. */
