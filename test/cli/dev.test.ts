@@ -46,7 +46,7 @@ describe('asyncgate dev', () => {
     })
     const shown = await cli(create, env)
     expect(shown.stdout).toMatch(
-      /^status +succeeded\ntook +[\d.]+ (ms|s)\nresult +\{"echo":\{"hello":"world"\}\}\n(artifacts .*\n)?task +[\w-]+\nconsole +http:\S+\n$/,
+      /^status +succeeded\ntook +[\d.]+ (ms|s)\nresult +\{"echo":\{"hello":"world"\}\}\ntask +[\w-]+\nconsole +http:\S+\n$/,
     )
     expect(shown.stdout).toContain(`${server.url}/console/tasks/`)
   })

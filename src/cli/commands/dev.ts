@@ -88,7 +88,7 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
 
   if (hasEcho) {
     title('A first task, from another terminal in this folder')
-    output.print(`  asyncgate tasks create echo --payload '{"hello":"world"}' --wait`)
+    output.print(`  npx asyncgate tasks create echo --payload '{"hello":"world"}' --wait`)
   }
 
   title('An agent, over MCP')

@@ -295,6 +295,14 @@ describe('mcp add', () => {
     })
   })
 
+  it('the diff shows control characters of the file as code points', async () => {
+    const { add, write } = setup('cursor')
+    write('{\n  "x": 1 // \u001b[2J\n}\n')
+    const { stdout } = await add('--yes')
+    expect(stdout).toContain('[U+001B][2J')
+    expect(stdout).not.toContain('\u001b')
+  })
+
   it('VS Code keeps the inputs of other servers', async () => {
     const { add, read, write } = setup('vscode')
     const before = '{\n  "inputs": [\n    { "id": "other" }\n  ],\n  "servers": {}\n}\n'

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { visibleText } from '../../../util/untrusted-text.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint } from '../../output.ts'
 import type { Connection, McpClient } from './clients.ts'
@@ -59,8 +60,9 @@ function edited(
     .reduce((before, { path }) => editor.remove(before, path), text)
 }
 
+/** Prints a diff. The file may come from others, so that its hidden characters are made visible. */
 export function printDiff(output: Output, diff: readonly string[]): void {
-  for (const line of diff) {
+  for (const line of diff.map(visibleText)) {
     if (line.startsWith('+')) output.print(paint('green', line))
     else if (line.startsWith('-')) output.print(paint('red', line))
     else output.print(line.startsWith('@@') ? paint('cyan', line) : line)

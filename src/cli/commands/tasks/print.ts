@@ -22,34 +22,32 @@ export function printTask(output: Output, task: Task): void {
       ['ended', result?.completed_at],
       ['took', durationOf(task)],
       ...cancellationLines(task),
-      ...resultLines(task),
+      ['result', json(result?.result)],
+      ['error', json(result?.error)],
+      ['artifacts', json(result?.artifacts)],
       ['console', task.console_url],
     ],
     12,
   )
 }
 
-/** Prints how a task has ended. */
+/** Prints how a task has ended. An inline artifact only refers to the result that is shown. */
 export function printOutcome(output: Output, task: Task): void {
+  const all = task.result?.artifacts
+  const artifacts = Array.isArray(all) ? all.filter((each) => textField(each, 'type') !== 'inline') : []
   output.details(
     [
       ['status', paintStatus(task.status)],
       ['took', durationOf(task)],
       ...cancellationLines(task),
-      ...resultLines(task),
+      ['result', json(task.result?.result)],
+      ['error', json(task.result?.error)],
+      ['artifacts', artifacts.length === 0 ? '' : json(artifacts)],
       ['task', task.task_id],
       ['console', task.console_url],
     ],
     12,
   )
-}
-
-function resultLines({ result }: Task): [string, string][] {
-  return [
-    ['result', json(result?.result)],
-    ['error', json(result?.error)],
-    ['artifacts', json(result?.artifacts)],
-  ]
 }
 
 /** The time from the creation of a task to its end; empty if it has not ended. */
