@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../support/program.ts'
 import { cli, folder, type Server, startCli, startServer, testFolder } from './support.ts'
 
 let home: string
@@ -67,12 +68,12 @@ describe('asyncgate dev', () => {
   })
 
   it('dev serves MCP to a client without a handshake', async () => {
-    const response = await fetch(`${server.url}/mcp`, {
+    const response = await fetch(`${server.url}/mcp${PROGRAM}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
     })
-    expect(await response.text()).toContain('asyncgate.create_task')
+    expect(await response.text()).toContain('asyncgate_create_task')
   })
 
   it('dev refuses a database that another server uses', async () => {

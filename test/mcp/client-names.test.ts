@@ -6,6 +6,7 @@ import { agentName } from '../../src/mcp/tools/identity.ts'
 import { serveStdioMcp } from '../../src/mcp/transport/stdio.ts'
 import { asCaller, personKey, suiteAuthMode } from '../support/auth-modes.ts'
 import { admin } from '../support/gates.ts'
+import { PROGRAM_LISTING } from '../support/program.ts'
 import { bareCall, contentOf, type McpServer, META, modernPost, postTo, startMcp } from './endpoint.ts'
 
 const ERAS = ['legacy', 'modern'] as const
@@ -68,13 +69,9 @@ describe.each(ERAS)('a %s client without an agent_id', (era) => {
 describe.each(ERAS)('a %s client of a URL that names an agent', (era) => {
   it('the client acts as that agent, and sees only the tasks of that agent', async () => {
     const server = await startMcp()
-    const alice = await connect({ url: `${server.url}?agent=alice` }, 'Claude Code', era)
+    const alice = await connect({ url: `${server.url}&agent=alice` }, 'Claude Code', era)
     expect(await ownerOf(server, alice)).toMatchObject({ kind: 'agent', id: 'alice' })
-    const spaced = await connect(
-      { url: `${server.url}?toolsets=agent&agent=a%20%26%20b` },
-      'Claude Code',
-      era,
-    )
+    const spaced = await connect({ url: `${server.url}&agent=a%20%26%20b` }, 'Claude Code', era)
     expect(await ownerOf(server, spaced)).toMatchObject({ kind: 'agent', id: 'a & b' })
     const listed = async (client: Client) =>
       (await client.callTool({ name: 'asyncgate.list_tasks', arguments: {} })).structuredContent
@@ -84,7 +81,7 @@ describe.each(ERAS)('a %s client of a URL that names an agent', (era) => {
 
   it('a caller that the arguments or the metadata name takes precedence over the URL', async () => {
     const server = await startMcp()
-    const client = await connect({ url: `${server.url}?agent=alice` }, 'Claude Code', era)
+    const client = await connect({ url: `${server.url}&agent=alice` }, 'Claude Code', era)
     expect(await ownerOf(server, client, { agent_id: 'bob' })).toMatchObject({ id: 'bob' })
     const _meta = { 'io.asyncgate/agent_id': 'carol' }
     const answer = await client.callTool({ name: 'asyncgate.create_task', arguments: { type: 'x' }, _meta })
@@ -98,9 +95,9 @@ it('a URL that names another principal than that of the key is refused', async (
   const server = await startMcp()
   const headers = { authorization: `Bearer ${personKey('root')}` }
   const post = { ...bareCall('asyncgate.list_tasks', {}), headers }
-  const refused = await postTo(`${server.url}?agent=alice`, post)
+  const refused = await postTo(`${server.url}&agent=alice`, post)
   expect(refused.body?.result).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
-  const accepted = await postTo(`${server.url}?agent=root`, post)
+  const accepted = await postTo(`${server.url}&agent=root`, post)
   expect(accepted.body?.result).toMatchObject({ structuredContent: { tasks: [] } })
 })
 
@@ -108,7 +105,7 @@ it.each(['agent=', 'agent=a&agent=b', `agent=${'x'.repeat(256)}`, 'agent=%00'])(
   'a URL with %j is refused',
   async (query) => {
     const server = await startMcp()
-    const { status, body } = await postTo(`${server.url}?${query}`, bareCall('asyncgate.list_tasks', {}))
+    const { status, body } = await postTo(`${server.url}&${query}`, bareCall('asyncgate.list_tasks', {}))
     expect(status).toBe(400)
     expect(body?.error?.data).toMatchObject({ code: 'VALIDATION_ERROR', details: { path: 'agent' } })
   },
@@ -149,7 +146,11 @@ it.each([
 ])('a stdio client acts as the agent of %s', async (_, options, id) => {
   const server = await startMcp()
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(server.gate, { ...options, streams: { input: stdin, output: stdout } })
+  const handle = serveStdioMcp(server.gate, {
+    ...options,
+    listing: PROGRAM_LISTING,
+    streams: { input: stdin, output: stdout },
+  })
   onTestFinished(() => handle.close())
   const clientInfo = { name: 'Zed', version: '1' }
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }

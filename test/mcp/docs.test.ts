@@ -39,7 +39,7 @@ it('the commands of docs/mcp-tasks.md print what the page says', async () => {
   expect(handle).toMatchObject({ resultType: 'task', status: 'working' })
   expect(seen).toMatchObject({
     status: 'completed',
-    result: { structuredContent: { echo: { hello: 'world' } } },
+    result: { content: [{ type: 'text', text: '{"echo":{"hello":"world"}}' }] },
   })
   expect(ack).toEqual({ resultType: 'complete', _meta: expect.anything() })
 }, 60_000)

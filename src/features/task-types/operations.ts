@@ -19,6 +19,7 @@ export const getTaskType = defineOperation({
   input: z.strictObject({ type: taskTypeName }),
   output: taskTypeShape,
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/task-types/{type}' },
   async run({ engine, taskTypes }, caller, { type }) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -42,6 +43,7 @@ export const listTaskTypes = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'read',
+  toolsets: ['agent', 'operator'],
   rest: { method: 'GET', path: '/v1/task-types' },
   async run({ engine, taskTypes }, caller, { limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -70,6 +72,7 @@ export const registerTaskType = defineOperation({
   normalize: withoutNulls,
   output: taskTypeShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/task-types' },
   effect: WRITES_ONCE,
   example: {
@@ -102,6 +105,7 @@ export const removeTaskType = defineOperation({
     removed: z.boolean().describe('False if the type was not registered'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/task-types/{type}/remove' },
   effect: ENDS,
   async run({ engine, taskTypes }, caller, { type }) {

@@ -20,6 +20,8 @@ export const retryTask = defineOperation({
   output: createdShape,
   actor: 'agent',
   access: 'retry',
+  toolsets: ['agent'],
+  modelFields: ['task_id', 'idempotency_key'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/retry' },
   effect: WRITES,
   repeat: 'idempotent with an `idempotency_key`',

@@ -30,6 +30,11 @@ export function withIdentity(
   return { ...all, ...clientAgent(call) }
 }
 
+/** Whether the calls of a client have to name their agent in an argument. */
+export function needsAgentId(call: Pick<Call, 'meta' | 'client' | 'credential'>): boolean {
+  return call.credential.kind === 'shared' && !namesCaller(withIdentity({}, call))
+}
+
 export function listCaller(call: Call): Caller {
   return callerOf(call.credential, TASKS, withIdentity({}, call)).caller
 }

@@ -55,6 +55,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       credential,
       signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
       streams: true,
+      listing: options.listing,
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),

@@ -15,7 +15,7 @@ const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)
 const ERAS = ['legacy', 'modern'] as const
 const Created = z.looseObject({ task_id: z.string() })
 
-const baseOf = ({ url }: Pick<McpServer, 'url'>) => url.replace(/\/mcp$/, '')
+const baseOf = ({ url }: Pick<McpServer, 'url'>) => url.replace(/\/mcp.*$/, '')
 
 /** An official client that has started the bridge. */
 async function connect(
@@ -26,7 +26,7 @@ async function connect(
 ): Promise<Client> {
   const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
   const client = new Client({ name: 'Claude Desktop', version: '1' }, { versionNegotiation: { mode } })
-  const args = [MAIN, 'mcp', '--url', url, ...options]
+  const args = [MAIN, 'mcp', '--url', url, '--toolsets', 'all', '--schemas', 'output', ...options]
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
@@ -119,7 +119,7 @@ it('a server that does not respond fails the request, and the next one succeeds 
 })
 
 it.each([
-  [['--toolsets', 'agent'], '--toolsets requires --url'],
+  [['--schemas', 'both'], '--schemas takes input or output'],
   [['--key', 'k'], '--key requires --url'],
   [['--url', 'gate'], 'is not a URL'],
 ])('mcp %j is refused', async (options, why) => {

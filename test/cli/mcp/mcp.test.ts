@@ -5,7 +5,7 @@ import { cli, startCli, testFolder } from '../support.ts'
 
 /** An MCP client that has started "asyncgate mcp" and finished the handshake. */
 async function connect(env: Readonly<Record<string, string>> = {}) {
-  const child = startCli(['mcp'], testFolder(), env)
+  const child = startCli(['mcp', '--toolsets', 'all', '--schemas', 'output'], testFolder(), env)
   const { stdin, stdout } = child.process
   if (stdin === null || stdout === null) throw new Error('no pipes')
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()

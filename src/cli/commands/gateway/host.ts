@@ -51,6 +51,7 @@ export async function runGateway(request: GatewayRequest, output: Output): Promi
         // With admin keys, a request without one of them is never an admin's.
         ...(localKey && { admin_keys: `${localKey.name}=${localKey.key}` }),
         log_level: 'warn',
+        mcp_toolsets: 'gateway',
         upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
         // A client may start several gateways in one folder.
         ...(isStdio && { port: 0, database_url: ownDatabase }),

@@ -49,12 +49,17 @@ export interface McpClient {
 }
 
 /** The URL of the MCP endpoint. It names the agent and the tool sets, because every client can set a URL. */
-export function endpointOf({ url, agent, toolsets }: Pick<Connection, 'url' | 'agent' | 'toolsets'>): string {
+export function endpointOf({ url, agent, toolsets, schemas = 'input' }: Endpoint): string {
   const query = [
     ...(agent === undefined ? [] : [`agent=${encodeURIComponent(agent)}`]),
     ...(toolsets === undefined ? [] : [`toolsets=${toolsets}`]),
+    ...(schemas === 'input' ? [] : [`schemas=${schemas}`]),
   ]
   return `${url}/mcp${query.length === 0 ? '' : `?${query.join('&')}`}`
+}
+
+interface Endpoint extends Pick<Connection, 'url' | 'agent' | 'toolsets'> {
+  readonly schemas?: 'input' | 'output'
 }
 
 const server = (key: string, value: JsonValue): Change => ({ path: [key, SERVER_NAME], value })

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { TOOL_SETS } from '../../../core/tool-sets.ts'
 import { createLogger } from '../../../http/log.ts'
 import { configFolder } from '../../../server/local-key.ts'
 import { messageOf } from '../../../util/error-message.ts'
@@ -25,8 +26,8 @@ import { type Place, SCOPES, type Scope, type SettingsLocation } from './places.
 const IDENTITY_OPTIONS = {
   agent: text('NAME', 'the agent that the client acts as; default the name of the client'),
   toolsets: text(
-    'NAMES',
-    'the tool sets that the client lists, as in agent,worker; default those of the server',
+    'LIST',
+    `the tools to list: ${TOOL_SETS.join(', ')}; default those of the server (ASYNCGATE_MCP_TOOLSETS)`,
   ),
 } as const
 
@@ -108,6 +109,7 @@ const serve = command({
     key: text('KEY', `with --url: the key (${KEY_VARIABLE})`),
     'key-file': text('FILE', 'with --url: a file that contains the key'),
     ...IDENTITY_OPTIONS,
+    schemas: text('WHICH', 'output: complete schemas and structured results, for programs; default input'),
     ...SETTINGS_OPTIONS,
   },
   notes: () =>
@@ -116,23 +118,28 @@ const serve = command({
   async run(input) {
     const url = input.text('url')
     const { agent, toolsets } = identityOf(input)
+    const schemas = input.text('schemas') ?? 'input'
+    if (schemas !== 'input' && schemas !== 'output')
+      throw input.usageError('--schemas takes input or output.')
     if (url !== undefined) {
       const key = keyIn(input.text('key-file')) ?? input.text('key')
       const target = await findTarget({ url, key, file: input.text('config') })
       if (target.withheld !== undefined) warn(target.withheld)
       const { runBridge } = await import('./bridge.ts')
-      const endpoint = endpointOf({ url: target.url, agent, toolsets })
+      const endpoint = endpointOf({ url: target.url, agent, toolsets, schemas })
       await runBridge({ endpoint, key: target.key, stopped: stopRequested() })
       return
     }
-    for (const option of ['key', 'key-file', 'toolsets'] as const) {
+    for (const option of ['key', 'key-file'] as const) {
       if (input.text(option) !== undefined) throw input.usageError(`--${option} requires --url.`)
     }
-    const config = configOf(input, settingsFlags(input).flags)
+    const config = configOf(input, { ...settingsFlags(input).flags, mcp_toolsets: toolsets })
     const logger = createLogger(config.logLevel)
     const { openLocalGate } = await import('../../../server/open-server.ts')
+    const { listingOf } = await import('../../../mcp/tools/listing.ts')
     const opened = await openLocalGate(config, logger, { warn })
-    const served = opened.serveStdio(agent === undefined ? {} : { agent })
+    const listing = listingOf(config.server.mcp_toolsets, schemas === 'output')
+    const served = opened.serveStdio({ listing, ...(agent !== undefined && { agent }) })
     await Promise.race([new Promise((resolve) => process.stdin.once('close', resolve)), stopRequested()])
     await served.close()
     await opened.close()
