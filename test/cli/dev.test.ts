@@ -54,17 +54,15 @@ describe('asyncgate dev', () => {
 
   it('--no-demo starts no worker, and excludes --demo', async () => {
     const plain = await startServer(['dev', '--no-demo'], testFolder())
-    expect(plain.output()).not.toContain('tasks create echo')
     const { stdout } = await cli(['workers'], { ASYNCGATE_URL: plain.url })
     expect(stdout).toBe('There are no such workers.\n')
-    await plain.stop()
+    expect((await plain.stop()).stdout).not.toContain('tasks create echo')
     expect(await cli(['dev', '--demo', '--no-demo'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('not both'),
     })
     const accepted = await startServer(['dev', '--demo'], testFolder())
-    expect(accepted.output()).toContain('tasks create echo')
-    await accepted.stop()
+    expect((await accepted.stop()).stdout).toContain('tasks create echo')
   })
 
   it('dev serves MCP to a client without a handshake', async () => {
