@@ -116,7 +116,7 @@ const ECHO = { type: 'echo', tool: { name: 'echo', wait_seconds: 0 } }
 async function startServer() {
   const types = join(folder, 'types.json')
   writeFileSync(types, JSON.stringify([ECHO]))
-  const args = [main, 'dev', '--demo', '--port', '0', '--database-url', 'sqlite:gate.db']
+  const args = [main, 'dev', '--port', '0', '--database-url', 'sqlite:gate.db']
   const child = spawn(process.execPath, args, {
     ...environment,
     env: { ...environment.env, ASYNCGATE_TASK_TYPES_FILE: types },

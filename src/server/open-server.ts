@@ -39,7 +39,9 @@ export interface OpenGate {
   /** The tools of the upstreams, for MCP. */
   readonly sources: readonly TaskToolSource[]
   /** Serves one MCP client on a pair of streams; stdin and stdout if no other is given. */
-  serveStdio(options?: Pick<StdioOptions, 'credential' | 'relayed' | 'listing'>): { close(): Promise<void> }
+  serveStdio(options?: Pick<StdioOptions, 'credential' | 'relayed' | 'listing' | 'agent'>): {
+    close(): Promise<void>
+  }
   /** Waits for running work, then closes everything, the database last. */
   close(): Promise<void>
 }

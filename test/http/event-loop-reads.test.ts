@@ -80,7 +80,7 @@ for (const { name, isThere, open } of STORES) {
       await store.close()
       // Parsing all of these payloads would need several times as much memory.
       const env = { ASYNCGATE_DATABASE_URL: opened.url, NODE_OPTIONS: '--max-old-space-size=512' }
-      server = await startServer(['dev'], folder(), env)
+      server = await startServer(['dev', '--no-demo'], folder(), env)
     })
 
     afterAll(async () => {

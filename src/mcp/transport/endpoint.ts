@@ -15,6 +15,7 @@ import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { isObject } from '../../util/guards.ts'
 import { createServer, defineServer, type ServerDefinition, type ServerOptions } from '../server.ts'
+import { agentOfUrl, withAgent } from '../tools/identity.ts'
 import { type Listing, listingOf, requestedListing } from '../tools/listing.ts'
 import type { Call } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
@@ -145,7 +146,10 @@ export class Endpoint {
       }
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      const { meta, tasks } = readMeta(isObject(message?.body) ? message.body.params : undefined)
+      const { meta, tasks } = withAgent(
+        readMeta(isObject(message?.body) ? message.body.params : undefined),
+        agentOfUrl(request.url),
+      )
       const call = new OpenCall(
         {
           credential,
