@@ -28,6 +28,7 @@ import {
   wantsProgress,
 } from './tools/tool.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
+import type { PeerResponse } from './transport/peer.ts'
 
 /** An MCP server, independent of the transport. */
 export interface ServerDefinition {
@@ -39,6 +40,11 @@ export interface ServerDefinition {
   readonly tasks: TaskHandlers
   /** Registers further request handlers. */
   extend?(server: Server, callOf: CallOf): void
+  /**
+   * Receives a client's response to a request for which nothing waits in this process: it was sent by another server,
+   * or before a restart, or never. The call has the credential of the response; `id` is chosen by the client.
+   */
+  onUnmatchedResponse?(response: PeerResponse, call: Call): Promise<void>
 }
 
 /** Task types and upstreams can change: clients that do not subscribe to changes notice them within a minute. */

@@ -15,6 +15,7 @@ import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
+import type { ClientPeer } from '../transport/peer.ts'
 
 /** The context of a tool call. */
 export interface Call {
@@ -36,6 +37,8 @@ export interface Call {
   readonly streams?: boolean | undefined
   /** Reports progress, if the client asked for it. */
   readonly progress?: ((progress: Progress) => void) | undefined
+  /** The client, if the server can send it requests and notifications during the call. Legacy revisions only. */
+  readonly peer?: ClientPeer | undefined
 }
 
 /** The call of a request of the SDK. `task` is the task parameter of legacy requests. */

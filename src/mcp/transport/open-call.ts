@@ -72,7 +72,7 @@ export class OpenCall implements Call {
 
 /** The call, ended also by the signal of the SDK. */
 export function during(call: Call, signal: AbortSignal): Call {
-  const { credential, requestId, flaw, meta, client, tasks, streams } = call
+  const { credential, requestId, flaw, meta, client, tasks, streams, peer } = call
   return {
     credential,
     client,
@@ -81,6 +81,7 @@ export function during(call: Call, signal: AbortSignal): Call {
     meta,
     tasks,
     streams,
+    peer,
     get signal() {
       return AbortSignal.any([call.signal, signal])
     },

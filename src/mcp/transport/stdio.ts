@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
+import { InMemoryServerEventBus, type McpRequestContext, type Server } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
   type StdioServerHandle,
@@ -13,6 +13,7 @@ import { createServer, defineServer, type ServerOptions } from '../server.ts'
 import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'
+import { clientPeer, PeerRequests, peerCapabilities } from './peer.ts'
 import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
 
@@ -47,6 +48,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   let unsubscribe = () => {}
   const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
+  const requests = new PeerRequests()
   const connect = ({ era }: McpRequestContext) => {
     const server = createServer(definition, era, (context, task) => ({
       credential,
@@ -55,6 +57,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
+      ...(era === 'legacy' && { peer: peerOf(server) }),
       ...metaFromSdk(context, task),
     }))
     unsubscribe()
@@ -66,11 +69,15 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     })
     return server
   }
+  const peerOf = (server: Server) =>
+    clientPeer(peerCapabilities(server.getClientCapabilities()), requests, (message) =>
+      listening.sendToClient(message),
+    )
   const { input, output } = relayed ?? streams ?? { input: process.stdin, output: process.stdout }
   const writeLine = (message: object) => output.write(`${JSON.stringify(message)}\n`)
   const lines = transport === undefined ? new CheckedLines(writeLine, relayed !== undefined) : undefined
   const wire = transport ?? new StdioServerTransport(lines && input.pipe(lines), output)
-  const listening = new ListeningTransport(wire, { definition, bus, credential })
+  const listening = new ListeningTransport(wire, { definition, bus, credential, requests })
   const served = serveStdio(connect, { onerror: onError, transport: listening })
   return {
     async close() {
