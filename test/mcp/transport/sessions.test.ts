@@ -78,6 +78,34 @@ describe('a session', () => {
     expect(await levels(loud)).toEqual(['debug', 'error'])
   })
 
+  it('the log lines of a worker reach a client that waits for the task and has set a log level', async () => {
+    const { url, gate } = await start()
+    await gate.registerTaskType(admin(), { ...TYPE, tool: { wait_seconds: 20 } })
+    const client = await RawClient.initialize(url)
+    await client.send(url, { id: 1, method: 'logging/setLevel', params: { level: 'info' } })
+    const held = client.call(url, 'summarise')
+    const { task_id, lease_id } = await lease(gate, { wait_seconds: 10 })
+    const worked = { worker_id: 'w1', task_id, lease_id }
+    const lines = [
+      { level: 'debug', text: 'not shown' },
+      { level: 'warn', text: 'slow', context: { page: 4 } },
+      ...Array.from({ length: 98 }, (_, i) => ({ level: 'info', text: `line ${i}` })),
+    ]
+    await gate.appendLogs(worker(), { ...worked, lines })
+    const read = eventsOf(await held)
+    expect((await nextMessage(read)).message).toMatchObject({
+      method: 'notifications/message',
+      params: { level: 'warning', logger: `task ${task_id}`, data: { text: 'slow', page: 4 } },
+    })
+    // These are on the second page of the log.
+    await gate.appendLogs(worker(), { ...worked, lines: [{ text: 'last' }, { level: 'error', text: 'end' }] })
+    await gate.complete(worker(), { ...worked, result: { done: true } })
+    const rest: unknown[] = []
+    for (let event = await read(); event !== undefined; event = await read())
+      rest.push(event.message?.params?.data ?? event.message?.id)
+    expect(rest).toEqual([...Array.from({ length: 98 }, (_, i) => `line ${i}`), 'last', 'end', 1])
+  })
+
   it('the log level cannot be set without a session', async () => {
     const { url } = await start()
     const set = { id: 1, method: 'logging/setLevel', params: { level: 'warning' } }

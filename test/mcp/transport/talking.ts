@@ -28,7 +28,7 @@ export interface Unmatched {
 const RESOURCE: Resource = { uri: 'test://one', name: 'one' }
 
 /** Tools that send messages to the client before they return. */
-function talkingTools(): TaskToolSource {
+export function talkingTools(): TaskToolSource {
   const tool = (name: string, plain: NonNullable<TaskTool['plain']>): [string, TaskTool] => [
     name,
     {
