@@ -28,6 +28,7 @@ import { type SessionLimits, Sessions } from './sessions.ts'
 import {
   acceptsEvents,
   answerOf,
+  BROKEN,
   headerOf,
   type Refusal,
   type RequestId,
@@ -131,6 +132,22 @@ export class LegacyEndpoint {
         return call.streams ? session?.peer((message) => stream.send(message)) : undefined
       },
     }
+    try {
+      await this.#respond(exchange, session, stream, connected)
+    } catch (error) {
+      // A stream that has begun can only report the error as the response.
+      if (!stream.hasBegun) throw error
+      this.#options.onError?.(error)
+      stream.finish(refusalBody(BROKEN, requestId))
+    }
+  }
+
+  async #respond(
+    { request, response, body, call }: LegacyExchange,
+    session: ClientSession | undefined,
+    stream: PostStream,
+    connected: Pick<Call, 'client' | 'peer'>,
+  ): Promise<void> {
     const plain = await this.#callPlainly(request.headers, body, during(call, undefined, connected))
     if (plain !== undefined) return stream.finishWith(plain.result)
     const message = parsed(body)
@@ -141,7 +158,7 @@ export class LegacyEndpoint {
     const sink =
       session === undefined || call.tasks !== 'task'
         ? stream
-        : followingTasks(stream, session, during(call, undefined, { client }), this.#definition.tasks.onError)
+        : followingTasks(stream, session, during(call, undefined, connected), this.#definition.tasks.onError)
     const closeSSEStream = () => stream.disconnect()
     await this.#callSdk(message, sink, (signal) => during(call, signal, connected), { closeSSEStream })
     // Without effect unless the client has left.

@@ -12,9 +12,6 @@ import type { ResumableStream } from './resumable-stream.ts'
 import type { ClientSession } from './session.ts'
 import { answerOf, beginEvents, eventOf, type RequestId, sendJson, sendPieces } from './wire.ts'
 
-/** How long a call continues after its client has disconnected from a stream that it can resume. */
-export const RESUME_MS = 15_000
-
 /** Where the messages of one request go. */
 export interface MessageSink {
   /** A message before the response. */
@@ -50,6 +47,10 @@ export class PostStream implements MessageSink {
     this.#options = options
   }
 
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
   send(message: object): void {
     const { response, session } = this.#options
     if (this.#isOver) {
@@ -81,7 +82,7 @@ export class PostStream implements MessageSink {
       clearTimeout(this.#grace)
       this.#grace = setTimeout(() => {
         if (!events.isConnected) open.leave()
-      }, RESUME_MS).unref()
+      }, session?.resumeMs).unref()
     }
     events.connect(response, { primes })
     // The client has left before it could learn of the stream.

@@ -5,7 +5,7 @@ import { beginEvents } from './wire.ts'
 const MAX_EVENTS = 128
 const MAX_BYTES = 256 * 1024
 /** The events of all streams that can be sent again. */
-const MAX_TOTAL_BYTES = 64 * 1024 * 1024
+const MAX_TOTAL_BYTES = 16 * 1024 * 1024
 
 /** The unread bytes after which a client is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1024

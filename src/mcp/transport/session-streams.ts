@@ -40,6 +40,8 @@ export class SessionStreams {
       await closed(response, call.signal)
     } finally {
       if (anonymous !== undefined) this.#sessions.left(anonymous)
+      // It may reconnect, so its idle time begins here.
+      if (session !== undefined) this.#sessions.used(session)
       response.end()
       release()
     }

@@ -20,6 +20,8 @@ const MAX_MISSED = 256
 export interface SessionDeps {
   readonly definition: ServerDefinition
   readonly budget: EventBudget
+  /** How long a call continues after its client has disconnected from a stream that it can resume. */
+  readonly resumeMs: number
 }
 
 /**
@@ -47,6 +49,10 @@ export class ClientSession {
     this.introduction = introduction
     this.lastUsed = now
     this.#deps = deps
+  }
+
+  get resumeMs(): number {
+    return this.#deps.resumeMs
   }
 
   get isIdle(): boolean {

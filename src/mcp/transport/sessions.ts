@@ -6,17 +6,25 @@ import { principalKey } from '../../core/principal.ts'
 import type { ServerDefinition } from '../server.ts'
 import { type Introduction, readSessionId } from './client-instance.ts'
 import { EventBudget } from './resumable-stream.ts'
-import { ClientSession } from './session.ts'
+import { ClientSession, type SessionDeps } from './session.ts'
 
 export interface SessionLimits {
   /** In one process. */
   readonly total: number
   /** Of one bound principal. The callers of a shared key share the total. */
   readonly perPrincipal: number
+  /** How long an idle session is held. */
   readonly idleMs: number
+  /** How long a call continues after its client has disconnected from a stream that it can resume. */
+  readonly resumeMs: number
 }
 
-const LIMITS: SessionLimits = { total: 10_000, perPrincipal: 1_000, idleMs: 60 * 60_000 }
+const LIMITS: SessionLimits = {
+  total: 10_000,
+  perPrincipal: 1_000,
+  idleMs: 60 * 60_000,
+  resumeMs: 15_000,
+}
 
 /** The ended sessions that are remembered, so that their ids are refused. */
 const MAX_ENDED = 10_000
@@ -39,7 +47,7 @@ export interface SessionsDeps {
  * is needed to create it again, so that clients need no sticky routing.
  */
 export class Sessions {
-  readonly #deps: { readonly definition: ServerDefinition; readonly budget: EventBudget }
+  readonly #deps: SessionDeps
   readonly #limits: SessionLimits
   readonly #now: () => number
   /** The least recently used first. */
@@ -52,8 +60,8 @@ export class Sessions {
   readonly #sweeps: NodeJS.Timeout
 
   constructor({ definition, bus, limits, now = Date.now }: SessionsDeps) {
-    this.#deps = { definition, budget: new EventBudget() }
     this.#limits = { ...LIMITS, ...limits }
+    this.#deps = { definition, budget: new EventBudget(), resumeMs: this.#limits.resumeMs }
     this.#now = now
     this.#unsubscribe = bus.subscribe((event) => {
       for (const session of this.#sessions.values()) void session.changed(event)
@@ -72,7 +80,7 @@ export class Sessions {
     const key = keyOf(credential, header)
     const known = this.#sessions.get(key)
     if (known !== undefined) {
-      this.#touch(key, known)
+      if (this.#now() - known.lastUsed >= TOUCH_EVERY_MS) this.used(known)
       return known
     }
     const introduction = readSessionId(header)
@@ -110,6 +118,15 @@ export class Sessions {
     if (this.#anonymous.delete(session)) session.close()
   }
 
+  /** The session is now the most recently used one. */
+  used(session: ClientSession): void {
+    const key = keyOf(session.credential, session.introduction.client.instance)
+    if (this.#sessions.get(key) !== session) return
+    session.lastUsed = this.#now()
+    this.#sessions.delete(key)
+    this.#sessions.set(key, session)
+  }
+
   /** Ends a session at the request of its client. */
   end(credential: Credential, header: string): void {
     const key = keyOf(credential, header)
@@ -135,14 +152,6 @@ export class Sessions {
     this.#unsubscribe()
     for (const key of [...this.#sessions.keys()]) this.#drop(key)
     for (const session of this.#anonymous) this.left(session)
-  }
-
-  #touch(key: string, session: ClientSession): void {
-    const now = this.#now()
-    if (now - session.lastUsed < TOUCH_EVERY_MS) return
-    session.lastUsed = now
-    this.#sessions.delete(key)
-    this.#sessions.set(key, session)
   }
 
   /** Sessions in use are never dropped; their number is limited by that of the connections. */

@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import type { LegacyTask } from '../tasks/states.ts'
 import type { TaskHandlers } from '../tasks/task-handlers.ts'
 
@@ -34,11 +35,9 @@ export class TaskStatuses {
     const followed: Followed = { caller, reported: '', unwatch: () => {} }
     this.#followed.set(taskId, followed)
     if (this.#tasks.gate.isShared) {
-      this.#timer ??= setInterval(() => {
-        for (const id of this.#followed.keys()) void this.#read(id)
-      }, READ_EVERY_MS).unref()
+      this.#timer ??= setInterval(() => void this.#read([...this.#followed.keys()]), READ_EVERY_MS).unref()
     }
-    const read = () => void this.#read(taskId)
+    const read = () => void this.#read([taskId])
     const unwatch = await this.#tasks.watch.watch(caller.tenant, taskId, read)
     if (this.#followed.get(taskId) !== followed) return unwatch()
     followed.unwatch = unwatch
@@ -51,26 +50,40 @@ export class TaskStatuses {
     for (const taskId of this.#followed.keys()) this.#unfollow(taskId)
   }
 
-  async #read(taskId: string): Promise<void> {
-    const followed = this.#followed.get(taskId)
-    if (followed === undefined) return
-    const { gate, states, onError } = this.#tasks
-    try {
-      const [view] = await gate.peekTasks(followed.caller, { task_ids: [taskId] })
-      if (this.#followed.get(taskId) !== followed) return
-      if (view === undefined) return this.#unfollow(taskId)
-      const task = states.legacy(view)
-      if (isTerminal(view.status)) this.#unfollow(taskId)
-      // The poll interval and heartbeats of the worker are no changes.
-      const status = JSON.stringify([task.status, task.statusMessage])
-      const isFirst = followed.reported === ''
-      if (followed.reported === status) return
-      followed.reported = status
-      // The client knows from its call that the task is being worked on.
-      if (!isFirst || task.status !== 'working') this.#report(task)
-    } catch (error) {
-      onError(error)
+  async #read(taskIds: readonly string[]): Promise<void> {
+    const { gate, onError } = this.#tasks
+    const byCaller = new Map<string, { caller: Caller; task_ids: string[] }>()
+    for (const id of taskIds) {
+      const caller = this.#followed.get(id)?.caller
+      if (caller === undefined) continue
+      const key = JSON.stringify(caller)
+      const asked = byCaller.get(key) ?? { caller, task_ids: [] }
+      byCaller.set(key, asked)
+      asked.task_ids.push(id)
     }
+    for (const { caller, task_ids } of byCaller.values()) {
+      try {
+        const views = await gate.peekTasks(caller, { task_ids })
+        for (const view of views) this.#seen(view)
+        for (const id of task_ids) if (!views.some(({ task_id }) => task_id === id)) this.#unfollow(id)
+      } catch (error) {
+        onError(error)
+      }
+    }
+  }
+
+  #seen(view: TaskView): void {
+    const followed = this.#followed.get(view.task_id)
+    if (followed === undefined) return
+    const task = this.#tasks.states.legacy(view)
+    if (isTerminal(view.status)) this.#unfollow(view.task_id)
+    // The poll interval and heartbeats of the worker are no changes.
+    const status = JSON.stringify([task.status, task.statusMessage])
+    if (followed.reported === status) return
+    // The client knows from its call that the task is being worked on.
+    const isKnown = followed.reported === '' && task.status === 'working'
+    followed.reported = status
+    if (!isKnown) this.#report(task)
   }
 
   #unfollow(taskId: string): void {

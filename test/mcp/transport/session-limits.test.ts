@@ -87,6 +87,20 @@ describe('the number of sessions', () => {
     expect(sessions.size).toBe(1)
   })
 
+  it('a session whose stream was just closed counts as just used', async () => {
+    const { sessions, advance } = await registry({ idleMs: 60_000, total: 2 })
+    const session = sessions.of(SHARED, 'streaming')
+    if (session === undefined) throw new Error('no session')
+    advance(50_000)
+    sessions.of(SHARED, 'other')
+    sessions.used(session)
+    advance(30_000)
+    sessions.sweep()
+    expect(sessions.of(SHARED, 'streaming')).toBe(session)
+    sessions.of(SHARED, 'third')
+    expect(sessions.of(SHARED, 'streaming')).toBe(session)
+  })
+
   it('the same id of another credential is another session', async () => {
     const { sessions } = await registry()
     const all = [SHARED, bound('paul'), bound('eve')].map((credential) => sessions.of(credential, 'same'))

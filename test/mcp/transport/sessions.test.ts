@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { SessionLimits } from '../../../src/mcp/transport/sessions.ts'
 import { personKey } from '../../support/auth-modes.ts'
 import { admin, worker } from '../../support/gates.ts'
 import { lease } from '../../support/steps.ts'
@@ -9,9 +11,9 @@ import { asAgent, EVENTS, eventsOf, nextMessage, post, RawClient, startTalking }
 const TYPE = { type: 'summarise', tool: {}, payload_schema: { type: 'object' } }
 const FORMS = { elicitation: {} }
 
-async function start() {
+async function start(limits: Partial<SessionLimits> = {}) {
   const { gate } = await startMcp()
-  return { gate, ...(await startTalking(gate)) }
+  return { gate, ...(await startTalking(gate, limits)) }
 }
 
 /** Answers the request in the next event. */
@@ -226,6 +228,30 @@ describe('resumed streams', () => {
     const again = eventsOf(await client.get(url, eventId))
     expect((await nextMessage(again)).message).toMatchObject({ id: 1, result: {} })
     expect(await again()).toBeUndefined()
+  })
+
+  it('a call whose client does not come back in time ends, and cannot be resumed', async () => {
+    const { url } = await start({ resumeMs: 50 })
+    const client = await RawClient.initialize(url, FORMS)
+    const lost = new AbortController()
+    const { eventId, message } = await nextMessage(
+      eventsOf(await client.call(url, 'ask', {}, 1, lost.signal)),
+    )
+    lost.abort()
+    for (;;) {
+      const again = new AbortController()
+      const read = eventsOf(await client.get(url, eventId, again.signal))
+      const event = await Promise.race([read(), delay(20)])
+      again.abort()
+      if (event === undefined) {
+        await delay(100)
+        continue
+      }
+      expect(event.message).toMatchObject({ id: 1, error: { data: { code: 'MCP_RESPONSE_NOT_FOUND' } } })
+      break
+    }
+    const late = await client.send(url, { id: message?.id, result: {} })
+    expect(late.status).toBe(202)
   })
 
   it('a response that cannot be resumed here ends with an error for its request', async () => {
