@@ -130,6 +130,7 @@ export class Endpoint {
   async close(): Promise<void> {
     this.#stopping = true
     for (const open of this.#open.keys()) open.end()
+    this.#legacy.endStreams()
     await Promise.all(this.#open.values())
     this.#legacy.close()
   }

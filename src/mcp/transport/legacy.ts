@@ -88,7 +88,12 @@ export class LegacyEndpoint {
     switch (request.method) {
       case 'GET':
         if (!acceptsEvents(request.headers)) throw new Fault('METHOD_NOT_ALLOWED')
-        return this.#streams.serve(request, response, call, this.#sessions.of(call.credential, header))
+        return this.#streams.serve(
+          request,
+          response,
+          call.credential,
+          this.#sessions.of(call.credential, header),
+        )
       case 'DELETE': {
         const session = this.#sessions.of(call.credential, header)
         if (session === undefined) throw new Fault('METHOD_NOT_ALLOWED')
@@ -109,6 +114,12 @@ export class LegacyEndpoint {
     }
   }
 
+  /** Ends the streams of notifications, now and later. Calls go on. */
+  endStreams(): void {
+    this.#streams.end()
+  }
+
+  /** Call this when all calls have ended. */
   close(): void {
     this.#sessions.close()
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Credential } from '../../auth/credential.ts'
 import { Fault } from '../../core/errors.ts'
-import type { Call } from '../tools/tool.ts'
 import { primes } from './envelope.ts'
 import { type EventId, readEventId } from './resumable-stream.ts'
 import type { ClientSession } from './session.ts'
@@ -11,57 +11,65 @@ import { beginEvents, eventOf, headerOf, refusal, refusalBody } from './wire.ts'
 const MAX_STREAMS = 8_192
 const MAX_OF_ONE = 256
 
-/** The streams that legacy clients open with GET: notifications of their session, or the rest of a response. */
+/**
+ * The streams that legacy clients open with GET: notifications of their session, or the rest of a response. There can
+ * be thousands, so a stream holds neither its request nor a signal while it is open.
+ */
 export class SessionStreams {
   readonly #sessions: Sessions
-  readonly #open = new Map<string, number>()
-  #count = 0
+  readonly #open = new Set<ServerResponse>()
+  readonly #counts = new Map<string, number>()
+  #isEnded = false
 
   constructor(sessions: Sessions) {
     this.#sessions = sessions
   }
 
-  /** Resolves when the client has disconnected or the call has ended. */
+  /** Resolves when the stream has been opened. */
   async serve(
-    request: IncomingMessage,
+    { headers }: IncomingMessage,
     response: ServerResponse,
-    call: Call,
+    credential: Credential,
     session: ClientSession | undefined,
   ): Promise<void> {
-    const release = this.#admit(call)
-    const anonymous = session === undefined ? this.#sessions.anonymous(call.credential) : undefined
-    try {
-      const last = headerOf(request.headers, 'last-event-id')
-      const event = last === undefined ? undefined : (readEventId(last) ?? 'unknown')
-      const isPrimed = session !== undefined && primes(request.headers)
-      if (session !== undefined && typeof event === 'object' && event.requestId !== undefined)
-        resume(response, session, event)
-      else await (session ?? anonymous)?.openStream(response, { last: event, primes: isPrimed })
-      await closed(response, call.signal)
-    } finally {
-      if (anonymous !== undefined) this.#sessions.left(anonymous)
-      // It may reconnect, so its idle time begins here.
-      if (session !== undefined) this.#sessions.used(session)
-      response.end()
-      release()
+    this.#admit(response, credential)
+    const last = headerOf(headers, 'last-event-id')
+    const event = last === undefined ? undefined : (readEventId(last) ?? 'unknown')
+    if (session === undefined) {
+      const anonymous = this.#sessions.anonymous(credential)
+      response.once('close', () => this.#sessions.left(anonymous))
+      await anonymous.openStream(response, { last: event, primes: false })
+    } else if (typeof event === 'object' && event.requestId !== undefined) {
+      resume(response, session, event)
+    } else {
+      // It may reconnect, so its idle time begins at the end of the stream.
+      response.once('close', () => this.#sessions.used(session))
+      await session.openStream(response, { last: event, primes: primes(headers) })
     }
+    if (this.#isEnded) response.end()
   }
 
-  #admit({ credential }: Call): () => void {
+  /** Ends all streams, also those that are opened later. */
+  end(): void {
+    this.#isEnded = true
+    for (const response of this.#open) response.end()
+  }
+
+  #admit(response: ServerResponse, credential: Credential): void {
     const scope = scopeOf(credential)
-    const before = this.#open.get(scope) ?? 0
+    const before = this.#counts.get(scope) ?? 0
     const limit = credential.kind === 'bound' ? MAX_OF_ONE : MAX_STREAMS
-    if (this.#count >= MAX_STREAMS || before >= limit) {
+    if (this.#open.size >= MAX_STREAMS || before >= limit) {
       throw new Fault('QUOTA_EXCEEDED', {}, 'Too many streams are open. Close some, or retry later.')
     }
-    this.#open.set(scope, before + 1)
-    this.#count++
-    return () => {
-      this.#count--
-      const left = (this.#open.get(scope) ?? 1) - 1
-      if (left === 0) this.#open.delete(scope)
-      else this.#open.set(scope, left)
-    }
+    this.#counts.set(scope, before + 1)
+    this.#open.add(response)
+    response.once('close', () => {
+      this.#open.delete(response)
+      const left = (this.#counts.get(scope) ?? 1) - 1
+      if (left === 0) this.#counts.delete(scope)
+      else this.#counts.set(scope, left)
+    })
   }
 }
 
@@ -75,12 +83,4 @@ function resume(response: ServerResponse, session: ClientSession, last: EventId)
   const lost = refusal(new Fault('MCP_RESPONSE_NOT_FOUND'))
   clearInterval(beginEvents(response, () => {}))
   response.end(eventOf(refusalBody(lost, last.requestId ?? null)))
-}
-
-function closed(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    response.once('close', resolve)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    if (signal.aborted || response.destroyed) resolve()
-  })
 }

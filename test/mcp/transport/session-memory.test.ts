@@ -43,20 +43,20 @@ it('5,000 idle sessions with open streams need less than 100 MB', async () => {
   const url = `http://127.0.0.1:${z.object({ port: z.number() }).parse(address).port}/mcp`
   const agent = new Agent({ keepAlive: true })
   onTestFinished(() => agent.destroy())
-  const open = async (count: number) => {
-    for (let i = 0; i < count; i += 20) {
-      const batch = Array.from({ length: Math.min(20, count - i) }, async () => {
-        const client = await RawClient.initialize(url, {}, EVENTS)
-        await client.send(url, { method: 'notifications/initialized' })
-        await openStream(url, client.id, agent)
-      })
-      await Promise.all(batch)
-    }
+  const initialize = async () => {
+    const client = await RawClient.initialize(url, {}, EVENTS)
+    await client.send(url, { method: 'notifications/initialized' })
+    return client
   }
-  // What is loaded and compiled on the way does not count.
-  await open(100)
+  const often = async (count: number, run: () => Promise<unknown>) => {
+    for (let i = 0; i < count; i += 20) await Promise.all(Array.from({ length: 20 }, run))
+  }
+  const open = async () => openStream(url, (await initialize()).id, agent)
+  // Neither what is loaded and compiled on the way counts, nor the garbage of the requests.
+  await often(1_000, initialize)
+  await often(100, open)
   const before = await measure(child)
-  await open(COUNT)
+  await often(COUNT, open)
   const after = await measure(child)
   const each = { rss: (after.rss - before.rss) / COUNT, heap: (after.heapUsed - before.heapUsed) / COUNT }
   console.info(
