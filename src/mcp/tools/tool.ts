@@ -15,6 +15,7 @@ import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
+import type { ClientPeer } from '../transport/peer.ts'
 import type { Listing } from './listing.ts'
 
 /** The context of a tool call. */
@@ -39,6 +40,8 @@ export interface Call {
   readonly streams?: boolean | undefined
   /** Reports progress, if the client asked for it. */
   readonly progress?: ((progress: Progress) => void) | undefined
+  /** The client, if the server can send it requests and notifications during the call. Legacy revisions only. */
+  readonly peer?: ClientPeer | undefined
 }
 
 /** The call of a request of the SDK. `task` is the task parameter of legacy requests. */
@@ -119,7 +122,8 @@ export function asFault(error: unknown, onError: (error: unknown) => void): Faul
 /** The prefix of our keys in `_meta`. */
 export const META_PREFIX = 'io.asyncgate/'
 
-export type ListKind = 'tools' | 'prompts' | 'resources'
+export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const
+export type ListKind = (typeof LIST_KINDS)[number]
 
 /** A source of prompts and resources. */
 export interface ReadSource {
@@ -128,6 +132,8 @@ export interface ReadSource {
   serve(server: Server, callOf: CallOf): void
   /** Returns an unsubscribe function. */
   onChange(listener: (kind: ListKind) => void): () => void
+  /** Calls back when a resource has changed that clients can subscribe to. Returns an unsubscribe function. */
+  onUpdate?(listener: (uri: string) => void): () => void
 }
 
 /** A tool whose call creates a task. */
