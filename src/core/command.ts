@@ -152,6 +152,8 @@ export interface Answer extends TenantCommand {
   readonly answer: CanonicalJson
   /** Of what is approved, if the approver changed it; null if not. */
   readonly content_hash: string | null
+  /** The user of the calling client decided, in that client. */
+  readonly via?: 'client' | undefined
 }
 
 export interface Cancel extends TenantCommand {

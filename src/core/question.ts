@@ -1,4 +1,4 @@
-import type { CanonicalJson } from './json/json.ts'
+import { type CanonicalJson, parseCanonical } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { ParkedStatus } from './transitions.ts'
 
@@ -56,6 +56,18 @@ export function isAskedByGate({ lease_id }: Pick<Question, 'lease_id'>): boolean
   return lease_id === null
 }
 
+/** Whether the rule that asked lets the user of the calling client decide. A worker cannot ask for that. */
+export function isForClient(question: Pick<Question, 'kind' | 'lease_id' | 'request'>): boolean {
+  if (question.kind !== 'approval' || !isAskedByGate(question)) return false
+  const request = parseCanonical(question.request)
+  return (
+    typeof request === 'object' &&
+    request !== null &&
+    'approve_by' in request &&
+    request.approve_by === 'client'
+  )
+}
+
 /** Who can ask. */
 export const QUESTION_ORIGINS = ['policy', 'worker'] as const
 export type QuestionOrigin = (typeof QUESTION_ORIGINS)[number]
@@ -80,6 +92,8 @@ export interface Verdict {
   readonly answer: CanonicalJson | null
   /** Of what was approved, if the approver changed it. */
   readonly content_hash?: string | null
+  /** The user of the client decided, in that client. */
+  readonly via?: 'client' | undefined
 }
 
 /** What an approver has to know of a pointer that the agent gave. */

@@ -1,4 +1,4 @@
-import { checkAnswerer, checkApprover } from '../authorization.ts'
+import { checkAnswerer, checkApprover, checkClientApprover } from '../authorization.ts'
 import type { Answer, Answers } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
@@ -25,7 +25,8 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
   const question = world.questions(task.task_id).find(({ n }) => n === command.n)
   if (question === undefined) throw new Fault('QUESTION_NOT_FOUND', { task_id: task.task_id, n: command.n })
   checkKind(task, question, command)
-  if (question.kind === 'approval') checkApprover(task, question, command.by)
+  if (command.via === 'client') checkClientApprover(task, question, command.by)
+  else if (question.kind === 'approval') checkApprover(task, question, command.by)
   else checkAnswerer(task, command.by, command.role)
 
   if (isDecided(question)) {
@@ -43,6 +44,7 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
     by,
     answer: command.answer,
     content_hash: command.content_hash,
+    via: command.via,
   })
   if (command.decision === 'deny') {
     const message = command.reason ?? 'The approval was denied.'

@@ -84,7 +84,7 @@ export async function submitDecision(
   caller: Caller,
   tenant: TenantRef,
   question: Question,
-  decision: Pick<Answer, 'decision' | 'reason' | 'answer'> & Partial<Pick<Answer, 'content_hash'>>,
+  decision: Pick<Answer, 'decision' | 'reason' | 'answer' | 'via'> & Partial<Pick<Answer, 'content_hash'>>,
 ): Promise<DecisionAnswer> {
   const { task_id, n } = question
   const { state, status, decided_by, decided_at, is_duplicate, seq } = await engine.submit({
@@ -98,6 +98,7 @@ export async function submitDecision(
     reason: decision.reason,
     answer: decision.answer,
     content_hash: decision.content_hash ?? null,
+    via: decision.via,
   })
   return {
     ok: true,
