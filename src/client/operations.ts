@@ -1090,7 +1090,7 @@ export interface ListApprovalsAnswer {
     readonly kind: 'approval' | 'input'
     /** open: not decided yet; any other state is final */
     readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
-    /** title, show, reason, rule_id */
+    /** title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client */
     readonly request: unknown
     /** The worker that asked, or the gate itself if a policy asked */
     readonly asked_by: Principal
@@ -1104,7 +1104,7 @@ export interface ListApprovalsAnswer {
     readonly decided_by: Principal | null
     /** When it was decided; null while the question is open */
     readonly decided_at: string | null
-    /** An approval has comment and payload, a denial has reason; null if undecided */
+    /** An approval has comment and payload, a denial has reason; client names the program in which its user decided, if so. Null if undecided */
     readonly answer: unknown
     /** What the approver changed in the payload */
     readonly diff?: readonly {
@@ -1201,7 +1201,7 @@ export interface GetApprovalAnswer {
   readonly kind: 'approval' | 'input'
   /** open: not decided yet; any other state is final */
   readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
-  /** title, show, reason, rule_id */
+  /** title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client */
   readonly request: unknown
   /** The worker that asked, or the gate itself if a policy asked */
   readonly asked_by: Principal
@@ -1215,7 +1215,7 @@ export interface GetApprovalAnswer {
   readonly decided_by: Principal | null
   /** When it was decided; null while the question is open */
   readonly decided_at: string | null
-  /** An approval has comment and payload, a denial has reason; null if undecided */
+  /** An approval has comment and payload, a denial has reason; client names the program in which its user decided, if so. Null if undecided */
   readonly answer: unknown
   /** What the approver changed in the payload */
   readonly diff?: readonly {
@@ -2767,6 +2767,8 @@ export interface ListPoliciesAnswer {
     readonly approves: string | null
     /** How long an approval waits for its decision; null: as the server is configured */
     readonly approval_expires_in_seconds: number | null
+    /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. Null: person */
+    readonly approve_by: 'person' | 'client' | null
     /** The rule applies only before this time; null: without limit */
     readonly expires_at: string | null
     /** api: written with the API; file: from the file of the operator; built_in. Only api can be changed with the API */
@@ -2831,6 +2833,8 @@ export interface GetPolicyAnswer {
   readonly approves: string | null
   /** How long an approval waits for its decision; null: as the server is configured */
   readonly approval_expires_in_seconds: number | null
+  /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. Null: person */
+  readonly approve_by: 'person' | 'client' | null
   /** The rule applies only before this time; null: without limit */
   readonly expires_at: string | null
   /** api: written with the API; file: from the file of the operator; built_in. Only api can be changed with the API */
@@ -2886,6 +2890,8 @@ export interface PutPolicyInput {
   approves?: string | undefined
   /** For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent */
   approval_expires_in_seconds?: number | undefined
+  /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. person if absent */
+  approve_by?: 'person' | 'client' | undefined
   /** The rule applies only before this time */
   expires_at?: string | undefined
 }
@@ -2984,6 +2990,8 @@ export interface TestPolicyInput {
         approves?: string | undefined
         /** For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent */
         approval_expires_in_seconds?: number | undefined
+        /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. person if absent */
+        approve_by?: 'person' | 'client' | undefined
         /** The rule applies only before this time */
         expires_at?: string | undefined
       }[]
@@ -3012,6 +3020,8 @@ export interface TestPolicyAnswer {
   readonly rule_id: string | null
   /** Why, in words */
   readonly reason: string
+  /** Who could approve it: only a person, or also the user of the client in the client. Null unless approval is required */
+  readonly approve_by: 'person' | 'client' | null
   /** The arguments after redaction */
   readonly args: unknown
   /** JSON pointers into args to redacted values */
