@@ -12,6 +12,7 @@ const requestShape = z.looseObject({
   message: optionalText,
   reason: optionalText,
   rule_id: optionalText,
+  approve_by: optionalText,
   show: z.unknown().optional(),
   schema: z.unknown().optional(),
 })
