@@ -1,6 +1,5 @@
 import {
   type CacheHint,
-  type CallToolResult,
   type Implementation,
   mergeCapabilities,
   type Progress,
@@ -24,6 +23,7 @@ import {
   isTaskTool,
   type ListKind,
   type TaskToolSource,
+  type ToolReply,
   type ToolTable,
   wantsProgress,
 } from './tools/tool.ts'
@@ -101,8 +101,16 @@ export function callTool(
   found: FoundTool,
   args: Fields,
   call: Call,
-): Promise<CallToolResult> {
-  return isTaskTool(found) ? tasks.calls.call(found, args, call) : found(args, call)
+): Promise<ToolReply> {
+  if (isTaskTool(found)) return tasks.calls.call(found, args, call)
+  // No other tool requires input.
+  if (call.repeat?.state !== undefined) return Promise.reject(unknownState())
+  return found(args, call)
+}
+
+function unknownState(): ProtocolError {
+  const message = 'This tool never requires input, so the requestState is not one of its own.'
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
 export function unknownTool(name: string): ProtocolError {
@@ -131,6 +139,7 @@ export function defineServer(
   const waitTool = waitToolName(toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
   const reads = all.flatMap((source) => source.reads ?? [])
+  const tasks = taskHandlers({ gate, waitTool, onError })
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
@@ -141,7 +150,8 @@ export function defineServer(
         ),
       instructions: INSTRUCTIONS,
       tools: gateTools({ gate, toolNames, legacyTools, sources: all, onError }),
-      tasks: taskHandlers({ gate, waitTool, onError }),
+      tasks,
+      onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
       extend(server, callOf) {
         for (const source of reads) source.serve(server, callOf)
       },

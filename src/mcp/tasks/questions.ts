@@ -5,14 +5,11 @@ import { isObject } from '../../util/guards.ts'
 
 /** The question of a task that needs input. */
 export interface InputQuestion {
-  readonly n: number
-  /** Unique within the task. */
-  readonly key: string
   readonly message: string
   readonly form: Form
 }
 
-interface Form {
+export interface Form {
   /** A form of MCP: an object with fields of simple types. */
   readonly schema: Fields
   /** Converts the fields of the form to the content of the answer. */
@@ -24,17 +21,8 @@ export function questionOf({ question }: Partial<Pick<TaskView, 'question'>>): I
   if (question?.kind !== 'input' || !isObject(question.request)) return undefined
   const { message, schema } = question.request
   return {
-    n: question.n,
-    key: `q${question.n}`,
     message: typeof message === 'string' ? message : 'The task needs input.',
     form: formOf(isObject(schema) ? schema : undefined),
-  }
-}
-
-export function elicitation({ message, form }: InputQuestion): object {
-  return {
-    method: 'elicitation/create',
-    params: { mode: 'form', message, requestedSchema: form.schema },
   }
 }
 

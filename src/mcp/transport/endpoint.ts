@@ -139,9 +139,9 @@ export class Endpoint {
       }
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      const { meta, tasks } = readMeta(isObject(message?.body) ? message.body.params : undefined)
+      const read = readMeta(isObject(message?.body) ? message.body.params : undefined)
       const call = new OpenCall(
-        { credential, requestId, flaw: message?.flaw, meta, tasks, streams: acceptsEvents(request.headers) },
+        { credential, requestId, flaw: message?.flaw, ...read, streams: acceptsEvents(request.headers) },
         open,
       )
       await this.#route(request, response, message, call)

@@ -3,7 +3,7 @@ import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { isObject } from '../../util/guards.ts'
-import type { Call, TaskMode } from '../tools/tool.ts'
+import type { Call, Repeat, TaskMode } from '../tools/tool.ts'
 import { type RequestId, requestIdOf } from './wire.ts'
 
 /** The abort reason of calls that the server ends. Their clients have not canceled them. */
@@ -52,6 +52,7 @@ export class OpenCall implements Call {
   readonly flaw: Fault | undefined
   readonly meta: Fields | undefined
   readonly tasks: TaskMode | undefined
+  readonly repeat: Repeat | undefined
   readonly streams: boolean
   readonly #request: OpenRequest
 
@@ -61,6 +62,7 @@ export class OpenCall implements Call {
     this.flaw = facts.flaw
     this.meta = facts.meta
     this.tasks = facts.tasks
+    this.repeat = facts.repeat
     this.streams = facts.streams
     this.#request = request
   }
@@ -72,7 +74,7 @@ export class OpenCall implements Call {
 
 /** The call, ended also by the signal of the SDK. */
 export function during(call: Call, signal: AbortSignal): Call {
-  const { credential, requestId, flaw, meta, client, tasks, streams, peer } = call
+  const { credential, requestId, flaw, meta, client, tasks, repeat, streams, peer } = call
   return {
     credential,
     client,
@@ -80,6 +82,7 @@ export function during(call: Call, signal: AbortSignal): Call {
     flaw,
     meta,
     tasks,
+    repeat,
     streams,
     peer,
     get signal() {
