@@ -50,17 +50,17 @@ export interface ServerDefinition {
 /** Task types and upstreams can change: clients that do not subscribe to changes notice them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
-/** How each revision announces tasks. */
-const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
+/** What each revision adds: tasks are announced differently, and legacy clients set a log level and then get the log lines of workers. */
+const ERA_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
   modern: { extensions: { [TASKS_EXTENSION]: {} } },
-  legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+  legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } }, logging: {} },
 }
 
 /** A server of the SDK for one HTTP request or one stdio connection. */
 export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: { ...definition.capabilities(), ...TASK_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(), ...ERA_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
@@ -80,9 +80,39 @@ export function createServer(definition: ServerDefinition, era: Era, callOf: Cal
     return callTool(definition, found, params.arguments ?? {}, tellingProgress(call, context))
   })
   serveTasks(server, tasks, era, callOf)
+  if (era === 'legacy') serveConnection(server, callOf)
   definition.extend?.(server, callOf)
   return server
 }
+
+/** Registers the methods of 2025-11-25 that change the state of a connection or session. */
+function serveConnection(server: Server, callOf: CallOf): void {
+  const { logging, resources } = server.getCapabilities()
+  const peerOf = (context: ServerContext) => {
+    const { peer } = callOf(context)
+    if (peer !== undefined) return peer
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, NEEDS_SESSION)
+  }
+  if (logging !== undefined) {
+    server.setRequestHandler('logging/setLevel', ({ params }, context) => {
+      peerOf(context).setLogLevel(params.level)
+      return {}
+    })
+  }
+  if (resources?.subscribe !== true) return
+  server.setRequestHandler('resources/subscribe', ({ params }, context) => {
+    if (!peerOf(context).subscribe(params.uri))
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Subscription limit reached')
+    return {}
+  })
+  server.setRequestHandler('resources/unsubscribe', ({ params }, context) => {
+    peerOf(context).unsubscribe(params.uri)
+    return {}
+  })
+}
+
+const NEEDS_SESSION =
+  'This method needs a session: send the Mcp-Session-Id of the response to initialize, and accept text/event-stream.'
 
 /** Adds progress notifications if the client asked for them. */
 function tellingProgress(call: Call, { mcpReq }: ServerContext): Call {
@@ -135,6 +165,8 @@ export function defineServer(
   readonly definition: ServerDefinition
   /** The listener is called when a list may have changed for some caller. Returns an unsubscribe function. */
   onLists(listener: (kind: ListKind) => void): () => void
+  /** The listener is called with the URI of a resource that has changed. Returns an unsubscribe function. */
+  onResources(listener: (uri: string) => void): () => void
 } {
   const waitTool = waitToolName(toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
@@ -161,6 +193,12 @@ export function defineServer(
         ...all.map((source) => source.onChange(() => listener('tools'))),
         ...reads.map((source) => source.onChange(listener)),
       ]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+    onResources(listener) {
+      const stops = reads.flatMap((source) => source.onUpdate?.(listener) ?? [])
       return () => {
         for (const stop of stops) stop()
       }

@@ -119,7 +119,8 @@ export function asFault(error: unknown, onError: (error: unknown) => void): Faul
 /** The prefix of our keys in `_meta`. */
 export const META_PREFIX = 'io.asyncgate/'
 
-export type ListKind = 'tools' | 'prompts' | 'resources'
+export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const
+export type ListKind = (typeof LIST_KINDS)[number]
 
 /** A source of prompts and resources. */
 export interface ReadSource {
@@ -128,6 +129,8 @@ export interface ReadSource {
   serve(server: Server, callOf: CallOf): void
   /** Returns an unsubscribe function. */
   onChange(listener: (kind: ListKind) => void): () => void
+  /** Calls back when a resource has changed that clients can subscribe to. Returns an unsubscribe function. */
+  onUpdate?(listener: (uri: string) => void): () => void
 }
 
 /** A tool whose call creates a task. */

@@ -19,6 +19,7 @@ export class OpenRequest {
   readonly #response: ServerResponse
   #controller: AbortController | undefined
   #isOver: boolean
+  #outlivesConnection = false
 
   constructor(response: ServerResponse, isOver: boolean) {
     this.#response = response
@@ -32,12 +33,23 @@ export class OpenRequest {
       const response = this.#response
       const controller = this.#controller
       if (this.#isOver) controller.abort(SERVER_STOPS)
-      else if (response.destroyed) controller.abort()
+      else if (response.destroyed && !this.#outlivesConnection) controller.abort()
       response.once('close', () => {
-        if (!response.writableFinished) controller.abort()
+        if (!response.writableFinished && !this.#outlivesConnection) controller.abort()
       })
     }
     return this.#controller.signal
+  }
+
+  /** The client can resume the response with another connection, so that a disconnect does not end the request. */
+  outliveConnection(): void {
+    this.#outlivesConnection = true
+  }
+
+  /** The client has left. */
+  leave(): void {
+    if (this.signal.aborted) return
+    this.#controller?.abort()
   }
 
   end(): void {
@@ -72,21 +84,26 @@ export class OpenCall implements Call {
   }
 }
 
-/** The call, ended also by the signal of the SDK. */
-export function during(call: Call, signal: AbortSignal): Call {
-  const { credential, requestId, flaw, meta, client, tasks, repeat, streams, peer } = call
+/** What a connection adds to a call. */
+type Connected = Pick<Call, 'client' | 'peer'>
+
+/** The call, ended also by the signal, if there is one. Signals are created on demand. */
+export function during(call: Call, signal: AbortSignal | undefined, connected: Connected = call): Call {
+  const { credential, requestId, flaw, meta, tasks, repeat, streams } = call
   return {
     credential,
-    client,
+    client: connected.client,
     requestId,
     flaw,
     meta,
     tasks,
     repeat,
     streams,
-    peer,
+    get peer() {
+      return connected.peer
+    },
     get signal() {
-      return AbortSignal.any([call.signal, signal])
+      return signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
     },
   }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { LoggingLevel } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import { Fault } from '../../core/errors.ts'
 import { isObject } from '../../util/guards.ts'
@@ -65,7 +66,14 @@ export interface ClientPeer {
    * abort reason if the signal is aborted, and with a Fault if the session ends.
    */
   request(method: string, params: Fields, options?: PeerRequestOptions): Promise<Fields>
+  /** Log messages below the level of the client are dropped. */
   notify(method: string, params: Fields): void
+  /** Undefined if the client has not set one. */
+  readonly logLevel: LoggingLevel | undefined
+  setLogLevel(level: LoggingLevel): void
+  /** Whether the client now gets the updates of the resource; false if it has too many subscriptions. */
+  subscribe(uri: string): boolean
+  unsubscribe(uri: string): void
 }
 
 export interface PeerRequestOptions {
@@ -171,20 +179,59 @@ export class PeerRequests {
     const all = [...this.#waiting.values()]
     this.#waiting.clear()
     for (const waiters of all) {
-      for (const { reject } of waiters) reject(new Fault('SESSION_NOT_FOUND', {}, 'The client has left.'))
+      for (const { reject } of waiters) reject(new Fault('MCP_SESSION_NOT_FOUND'))
     }
   }
 }
 
-/** A client whose messages go out with `send`. */
-export function clientPeer(
-  capabilities: PeerCapabilities,
-  requests: PeerRequests,
-  send: SendToPeer,
-): ClientPeer {
-  return {
-    capabilities,
-    request: (method, params, options) => requests.request(send, method, params, options),
-    notify: (method, params) => send({ jsonrpc: '2.0', method, params }),
+const LEVELS: readonly unknown[] = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+] satisfies LoggingLevel[]
+
+/** The resources that one client can subscribe to. */
+const MAX_SUBSCRIPTIONS = 256
+
+/** What the server holds for the client of one connection or session. */
+export class PeerState {
+  readonly requests = new PeerRequests()
+  readonly subscriptions = new Set<string>()
+  logLevel: LoggingLevel | undefined
+
+  /** The client, whose messages go out with `send`. */
+  peer(capabilities: PeerCapabilities, send: SendToPeer): ClientPeer {
+    const state = this
+    return {
+      capabilities,
+      request: (method, params, options) => state.requests.request(send, method, params, options),
+      notify(method, params) {
+        if (method === 'notifications/message' && !state.#wants(params.level)) return
+        send({ jsonrpc: '2.0', method, params })
+      },
+      get logLevel() {
+        return state.logLevel
+      },
+      setLogLevel(level) {
+        state.logLevel = level
+      },
+      subscribe(uri) {
+        if (state.subscriptions.size >= MAX_SUBSCRIPTIONS && !state.subscriptions.has(uri)) return false
+        state.subscriptions.add(uri)
+        return true
+      },
+      unsubscribe(uri) {
+        state.subscriptions.delete(uri)
+      },
+    }
+  }
+
+  #wants(level: unknown): boolean {
+    return this.logLevel === undefined || LEVELS.indexOf(level) >= LEVELS.indexOf(this.logLevel)
   }
 }

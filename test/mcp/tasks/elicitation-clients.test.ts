@@ -1,5 +1,6 @@
 import { Client, InMemoryTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import {
   CallToolResultSchema,
   ElicitationCompleteNotificationSchema,
@@ -120,6 +121,9 @@ const CONNECTIONS: Readonly<Record<string, ConnectV1>> = {
     })
     onTestFinished(() => served.close())
     await client.connect(near)
+  },
+  async HTTP(server, client) {
+    await client.connect(new HttpTransportV1(new URL(server.url)))
   },
 }
 

@@ -56,6 +56,7 @@ describe('tasks of 2025-11-25', () => {
     expect(hello?.capabilities).toEqual({
       tools: { listChanged: true },
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+      logging: {},
     })
     const { tools } = z
       .object({ tools: z.array(z.looseObject({ name: z.string(), execution: z.unknown().optional() })) })

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import {
   capabilitiesOfLetters,
-  clientPeer,
   lettersOf,
   PeerError,
-  PeerRequests,
+  PeerState,
   peerCapabilities,
   readResponse,
 } from '../../../src/mcp/transport/peer.ts'
@@ -33,11 +32,11 @@ describe('declared capabilities', () => {
 describe('requests to a client', () => {
   const connect = () => {
     const sent: object[] = []
-    const requests = new PeerRequests()
+    const state = new PeerState()
     return {
       sent,
-      requests,
-      peer: clientPeer(peerCapabilities({}), requests, (message) => sent.push(message)),
+      requests: state.requests,
+      peer: state.peer(peerCapabilities({}), (message) => sent.push(message)),
     }
   }
 
@@ -95,7 +94,22 @@ describe('requests to a client', () => {
     const { requests, peer } = connect()
     const asked = peer.request('ping', {})
     requests.close()
-    await expect(asked).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await expect(asked).rejects.toMatchObject({ code: 'MCP_SESSION_NOT_FOUND' })
+  })
+
+  it('log messages below the level of the client are dropped', () => {
+    const { sent, peer } = connect()
+    const log = (level: string) => peer.notify('notifications/message', { level, data: level })
+    log('debug')
+    peer.setLogLevel('warning')
+    for (const level of ['info', 'warning', 'emergency', 'nonsense']) log(level)
+    peer.notify('notifications/progress', { progress: 1 })
+    expect(sent).toMatchObject([
+      { params: { level: 'debug' } },
+      { params: { level: 'warning' } },
+      { params: { level: 'emergency' } },
+      { params: { progress: 1 } },
+    ])
   })
 
   it('a client that never responds has a limit of open requests', async () => {
