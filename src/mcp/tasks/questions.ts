@@ -10,6 +10,8 @@ export interface InputQuestion {
   readonly key: string
   readonly message: string
   readonly form: Form
+  /** Whether an upstream asked, which can continue without an answer. */
+  readonly isUpstream: boolean
 }
 
 interface Form {
@@ -23,12 +25,28 @@ interface Form {
 export function questionOf({ question }: Partial<Pick<TaskView, 'question'>>): InputQuestion | undefined {
   if (question?.kind !== 'input' || !isObject(question.request)) return undefined
   const { message, schema } = question.request
+  const said = typeof message === 'string' ? message : 'The task needs input.'
+  const isUpstream = question.origin === 'upstream'
   return {
     n: question.n,
     key: `q${question.n}`,
-    message: typeof message === 'string' ? message : 'The task needs input.',
-    form: formOf(isObject(schema) ? schema : undefined),
+    message: isUpstream ? upstreamMessage(said, question.request) : said,
+    form:
+      isUpstream && isObject(schema) ? upstreamForm(schema) : formOf(isObject(schema) ? schema : undefined),
+    isUpstream,
   }
+}
+
+/** Says that the text is not that of the gate or of the agent, and which page to open. */
+function upstreamMessage(message: string, { upstream, url }: Fields): string {
+  const asks = `The upstream ${String(upstream)} asks: ${message}`
+  if (typeof url !== 'string') return asks
+  return `${asks}\nPage to open, on ${new URL(url).host}: ${url}`
+}
+
+/** The schema of an upstream's question is a form already. */
+function upstreamForm({ type, properties, required }: Fields): Form {
+  return { schema: { type, properties, required }, read: (content) => content }
 }
 
 export function elicitation({ message, form }: InputQuestion): object {

@@ -86,16 +86,21 @@ export class Tasks {
     }
   }
 
-  /** A declined question cancels the task, which cannot continue without the answer; a canceled form leaves it open. */
+  /**
+   * A declined question cancels the task, which cannot continue without the answer; a canceled form leaves it open. An
+   * upstream receives both responses and continues.
+   */
   async #answer(
     caller: Caller,
     task_id: string,
-    { n, form }: InputQuestion,
+    { n, form, isUpstream }: InputQuestion,
     response: Response,
   ): Promise<void> {
     const { gate } = this.#deps
     if (response.action === 'accept') {
       await gate.answerQuestion(caller, { task_id, n, content: form.read(response.content) })
+    } else if (isUpstream) {
+      await gate.answerQuestion(caller, { task_id, n, action: response.action })
     } else if (response.action === 'decline') {
       await gate.cancelTask(caller, { task_id, reason: 'The input that it asked for was declined.' })
     }
