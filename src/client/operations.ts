@@ -124,12 +124,12 @@ export interface Task {
     readonly n: number
     /** approval: a person approves or denies; input: the agent answers with data */
     readonly kind: 'approval' | 'input'
-    /** approval: title, show, reason, rule_id; input: message, schema */
+    /** approval: title, show, reason, rule_id; input: message, schema; of an upstream also upstream, its name, and url, a page to open */
     readonly request: unknown
-    /** The worker that asked, or the gate itself if a policy asked */
+    /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
     readonly asked_by: Principal
-    /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-    readonly origin: 'policy' | 'worker'
+    /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+    readonly origin: 'policy' | 'worker' | 'upstream'
     /** When the question was asked */
     readonly asked_at: string
     /** When the question expires; null if it never does */
@@ -463,15 +463,15 @@ export interface Offer {
     readonly n: number
     /** approval: a person approves or denies; input: the agent answers with data */
     readonly kind: 'approval' | 'input'
-    /** The worker that asked, or the gate itself if a policy asked */
+    /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
     readonly asked_by: Principal
-    /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-    readonly origin: 'policy' | 'worker'
-    /** approval: title, show, reason, rule_id; input: message, schema */
+    /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+    readonly origin: 'policy' | 'worker' | 'upstream'
+    /** approval: title, show, reason, rule_id; input: message, schema; of an upstream also upstream, its name, and url, a page to open */
     readonly request: unknown
     /** open: not decided yet; any other state is final */
     readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
-    /** approval: comment, diff; input: content. Null if there is none */
+    /** approval: comment, diff; input: content, or action if an upstream was refused an answer. Null if there is none */
     readonly answer: unknown
     /** Who decided; null while the question is open */
     readonly decided_by: Principal | null
@@ -1092,10 +1092,10 @@ export interface ListApprovalsAnswer {
     readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
     /** title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client */
     readonly request: unknown
-    /** The worker that asked, or the gate itself if a policy asked */
+    /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
     readonly asked_by: Principal
-    /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-    readonly origin: 'policy' | 'worker'
+    /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+    readonly origin: 'policy' | 'worker' | 'upstream'
     /** When the approval was requested */
     readonly asked_at: string
     /** When the approval expires; null if it never does */
@@ -1203,10 +1203,10 @@ export interface GetApprovalAnswer {
   readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
   /** title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client */
   readonly request: unknown
-  /** The worker that asked, or the gate itself if a policy asked */
+  /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
   readonly asked_by: Principal
-  /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-  readonly origin: 'policy' | 'worker'
+  /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+  readonly origin: 'policy' | 'worker' | 'upstream'
   /** When the approval was requested */
   readonly asked_at: string
   /** When the approval expires; null if it never does */
@@ -1392,8 +1392,10 @@ export interface AnswerQuestionInput {
   task_id: string
   /** The number of the question within the task; the newest question if absent. Send the one you saw */
   n?: number | undefined
-  /** The requested data, at most 64 KiB. It must match the schema of the request, if there is one */
-  content: unknown
+  /** The requested data, at most 64 KiB. It must match the schema of the request, if there is one. Required unless action is decline or cancel */
+  content?: unknown
+  /** For a question whose origin is upstream. accept, the default: the upstream receives content; decline or cancel: it learns that the answer was refused or that nobody decided, and the call continues */
+  action?: 'accept' | 'decline' | 'cancel' | undefined
 }
 
 export type AnswerQuestionAnswer = ApproveAnswer

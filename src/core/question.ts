@@ -1,5 +1,5 @@
 import { type CanonicalJson, parseCanonical } from './json/json.ts'
-import type { PrincipalKey } from './principal.ts'
+import { GATEWAY, type PrincipalKey, principalKey } from './principal.ts'
 import type { ParkedStatus } from './transitions.ts'
 
 /** `approval`: a person says yes or no. `input`: the agent's side answers with data. */
@@ -69,11 +69,15 @@ export function isForClient(question: Pick<Question, 'kind' | 'lease_id' | 'requ
 }
 
 /** Who can ask. */
-export const QUESTION_ORIGINS = ['policy', 'worker'] as const
+export const QUESTION_ORIGINS = ['policy', 'worker', 'upstream'] as const
 export type QuestionOrigin = (typeof QUESTION_ORIGINS)[number]
 
-export function originOf(question: Pick<Question, 'lease_id'>): QuestionOrigin {
-  return isAskedByGate(question) ? 'policy' : 'worker'
+const GATEWAY_KEY = principalKey(GATEWAY)
+
+/** The gateway asks only on behalf of upstreams. */
+export function originOf(question: Pick<Question, 'lease_id' | 'asked_by'>): QuestionOrigin {
+  if (isAskedByGate(question)) return 'policy'
+  return question.asked_by === GATEWAY_KEY ? 'upstream' : 'worker'
 }
 
 /** What is asked, before it has a place in a task. */

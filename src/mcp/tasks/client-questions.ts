@@ -10,7 +10,7 @@ import { cleanLine, visibleJson } from '../../util/untrusted-text.ts'
 import { asFault, type Call } from '../tools/tool.ts'
 import { type Elicits, elicitsOf } from '../transport/capabilities.ts'
 import { clientOf } from '../transport/client-instance.ts'
-import { type Form, type InputQuestion, questionOf, type Response } from './questions.ts'
+import { type InputQuestion, questionOf, type Response } from './questions.ts'
 
 /** A question that a client can show to its user. */
 export interface ClientQuestion {
@@ -27,7 +27,7 @@ export interface ClientQuestion {
  * `approval`: the user of the client decides in a form, where a rule allows that.
  */
 type AnswerMode =
-  | { readonly by: 'input'; readonly form: Form }
+  | { readonly by: 'input'; readonly question: InputQuestion }
   | { readonly by: 'approval' }
   | { readonly by: 'page' }
 
@@ -75,24 +75,30 @@ interface ShownQuestion {
 
 function shownQuestion(task: Asking, viewer: Viewer, links: Links): ShownQuestion | undefined {
   const input = questionOf(task)
-  if (input !== undefined) return viewer.form ? inputForm(input) : undefined
+  if (input !== undefined) return inputQuestion(task, input, viewer)
   const form = viewer.form ? approvalForm(task, viewer) : undefined
   return form ?? (viewer.url ? approvalPage(task, links) : undefined)
 }
 
-function inputForm({ message, form }: InputQuestion): ShownQuestion {
-  return {
-    answer: { by: 'input', form },
-    params: { mode: 'form', message, requestedSchema: form.schema },
-  }
+/** A page of an upstream is shown as a link, or else in the message of a form. */
+function inputQuestion(task: Asking, question: InputQuestion, viewer: Viewer): ShownQuestion | undefined {
+  const { message, form, url } = question
+  const answer = { by: 'input', question } as const
+  if (url !== undefined && viewer.url)
+    return { answer, params: { mode: 'url', message, url, elicitationId: elicitationIdOf(task) } }
+  if (!viewer.form) return undefined
+  return { answer, params: { mode: 'form', message, requestedSchema: form.schema } }
+}
+
+function elicitationIdOf({ task_id, question }: Asking): string {
+  return `${task_id}.${question?.n}`
 }
 
 function approvalPage(task: Asking, links: Links): ShownQuestion | undefined {
-  const { task_id, question } = task
-  const { console_url: url } = links.console(task_id, 'pending_approval')
+  const { console_url: url } = links.console(task.task_id, 'pending_approval')
   if (url === undefined || !/^https?:\/\//.test(url)) return undefined
   const message = `${requestWords(task)} Open this page to approve or deny it.`
-  const elicitationId = `${task_id}.${question?.n}`
+  const elicitationId = elicitationIdOf(task)
   return { answer: { by: 'page' }, params: { mode: 'url', message, url, elicitationId } }
 }
 
@@ -143,25 +149,32 @@ function requestWords({ type, question, created_by }: Asking): string {
   return ['Approval required.', what, line(reason)].filter((part) => part !== '').join(' ')
 }
 
-/**
- * Applies the response of a client to the open question of a task. A declined form cancels the task or denies its
- * approval; a canceled form leaves the question open.
- */
+/** Whether a response leaves the question open. An upstream receives every response and continues. */
+export function leavesOpen({ answer }: ClientQuestion, { action }: Response): boolean {
+  return (
+    answer.by === 'page' || (action === 'cancel' && !(answer.by === 'input' && answer.question.isUpstream))
+  )
+}
+
+/** Applies the response of a client to the open question of a task. A declined form cancels the task or denies it. */
 export async function respond(
   gate: Gate,
   caller: Caller,
   call: Call,
   task_id: string,
-  { n, answer }: ClientQuestion,
+  asked: ClientQuestion,
   response: Response,
 ): Promise<void> {
-  if (answer.by === 'page' || response.action === 'cancel') return
+  const { n, answer } = asked
+  if (answer.by === 'page' || leavesOpen(asked, response)) return
   const isAccepted = response.action === 'accept'
   if (answer.by === 'approval') {
     const decision = isAccepted ? decisionIn(response.content) : { approve: false, reason: undefined }
     await gate.decideInClient(caller, clientOf(call), { task_id, n, ...decision })
   } else if (isAccepted) {
-    await gate.answerQuestion(caller, { task_id, n, content: answer.form.read(response.content) })
+    await gate.answerQuestion(caller, { task_id, n, content: answer.question.form.read(response.content) })
+  } else if (answer.question.isUpstream) {
+    await gate.answerQuestion(caller, { task_id, n, action: response.action })
   } else {
     await gate.cancelTask(caller, { task_id, reason: 'The input that it asked for was declined.' })
   }

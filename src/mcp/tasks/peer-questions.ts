@@ -5,7 +5,7 @@ import type { Gate } from '../../features/gate.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import type { Call } from '../tools/tool.ts'
 import type { ClientPeer, PeerResponse } from '../transport/peer.ts'
-import { clientQuestion, keyOf, refusalOf, respond, viewerOf } from './client-questions.ts'
+import { clientQuestion, keyOf, leavesOpen, refusalOf, respond, viewerOf } from './client-questions.ts'
 import type { Decisions } from './decisions.ts'
 import { responseOf } from './questions.ts'
 
@@ -82,8 +82,9 @@ export class PeerQuestions {
       const asking = peer.request(method, sent, { id, signal: call.signal })
       // The client may refuse to ask, or disconnect.
       const response = responseOf(await asking.catch(() => undefined))
-      if (response === undefined || response.action === 'cancel') return false
+      if (response === undefined) return false
       if (question.answer.by === 'page') return response.action === 'accept'
+      if (leavesOpen(question, response)) return false
       problem = await refusalOf(respond(gate, caller, call, task_id, question, response), onError)
       if (problem === undefined) return true
     }

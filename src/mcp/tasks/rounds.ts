@@ -7,7 +7,7 @@ import type { CallState } from '../../features/tasks/call-state.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { asFault, asProtocolError, type Call, type Repeat, type TaskTool } from '../tools/tool.ts'
 import { isModern } from '../transport/capabilities.ts'
-import { clientQuestion, refusalOf, respond, viewerOf } from './client-questions.ts'
+import { clientQuestion, leavesOpen, refusalOf, respond, viewerOf } from './client-questions.ts'
 import { responseOf } from './questions.ts'
 
 /** Clients give up after ten rounds. The call ends before that, with a result that says how to continue. */
@@ -99,7 +99,7 @@ export class Rounds {
       return isDismissed ? { ...none, isDismissed } : { ...none, known: state.n }
     }
     if (response === undefined) return none
-    if (response.action === 'cancel') return { ...none, isDismissed: true }
+    if (leavesOpen(question, response)) return { ...none, isDismissed: true }
     const responding = respond(gate, caller, call, task.task_id, question, response)
     return { ...none, problem: await refusalOf(responding, onError) }
   }

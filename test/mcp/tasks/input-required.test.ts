@@ -199,9 +199,13 @@ describe('a call that requires approval', () => {
 
   it('a client that supports tasks finds the link in the task, and accepting it decides nothing', async () => {
     const { server, gate } = await start()
-    const tasks = { 'io.modelcontextprotocol/tasks': {} }
-    const client = new TaskClient(server, { [CAPABILITIES]: { elicitation: { url: {} }, extensions: tasks } })
-    const { taskId } = await client.start('sum', { agent_id: 'alice' })
+    const alice = { 'io.asyncgate/agent_id': 'alice' }
+    const extensions = { 'io.modelcontextprotocol/tasks': {} }
+    const client = new TaskClient(server, {
+      ...alice,
+      [CAPABILITIES]: { elicitation: { url: {} }, extensions },
+    })
+    const { taskId } = await client.start('sum')
     const seen = await client.get(taskId)
     expect(seen).toMatchObject({
       status: 'input_required',
@@ -222,8 +226,8 @@ describe('a call that requires approval', () => {
     }
     await gate.approve(admin(), { task_id: taskId })
     expect(await client.get(taskId)).toMatchObject({ status: 'working' })
-    const forms = new TaskClient(server)
-    const second = await forms.start('sum', { agent_id: 'alice' })
+    const forms = new TaskClient(server, alice)
+    const second = await forms.start('sum')
     expect(await forms.get(second.taskId)).toMatchObject({ status: 'working' })
   })
 })
