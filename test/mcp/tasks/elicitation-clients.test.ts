@@ -13,7 +13,7 @@ import { PeerError, type PeerResponse } from '../../../src/mcp/transport/peer.ts
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { deferred } from '../../../src/util/abort.ts'
 import { admin, agent, worker } from '../../support/gates.ts'
-import { type McpServer, startMcp } from '../endpoint.ts'
+import { type McpServer, serveMcp, startMcp } from '../endpoint.ts'
 import { CONSOLE, offerApproved, onlyTask } from './asked-clients.ts'
 import { complete, offerSum, take } from './task-work.ts'
 
@@ -306,6 +306,57 @@ describe.each(Object.entries(CONNECTIONS))('SDK v1, 2025-11-25, over %s', (_, co
     expect(await server.gate.getApproval(admin(), { task_id })).toMatchObject({ state: 'open' })
     expect(server.errors).toEqual([])
   })
+})
+
+it('a response that reaches another server decides, and the call continues on the server that asked', async () => {
+  const server = await start()
+  const other = await serveMcp(server.gate)
+  onTestFinished(() => other.close())
+  await offerApproved(server.gate, { approve_by: 'client' })
+  const post = (url: string, message: object, session: string | null = null) =>
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(session !== null && { 'mcp-session-id': session }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+    })
+  const greeted = await post(server.url, {
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-11-25',
+      capabilities: { elicitation: {} },
+      clientInfo: { name: 'alice', version: '1' },
+    },
+  })
+  const session = greeted.headers.get('mcp-session-id')
+  const params = { name: 'sum', arguments: {} }
+  const called = await post(server.url, { id: 2, method: 'tools/call', params }, session)
+  const reader = called.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let heard = ''
+  const hear = async (text: string) => {
+    while (!heard.includes(text)) {
+      const { value, done } = (await reader?.read()) ?? { done: true }
+      if (done) throw new Error(`The stream ended without ${text}: ${heard}`)
+      heard += value
+    }
+  }
+  await hear('elicitation/create')
+  const id = `question:${await onlyTask(server.gate)}:1`
+  expect(heard).toContain(id)
+  const result = { action: 'accept', content: { approve: true } }
+  // A client with another name is another principal.
+  const mallory = session?.replace(/\..*/, `.${Buffer.from('["mallory","1","f"]').toString('base64url')}`)
+  expect((await post(other.url, { id, result }, mallory)).status).toBe(202)
+  expect(await server.gate.getApproval(admin(), { task_id: await onlyTask(server.gate) })).toMatchObject({
+    state: 'open',
+  })
+  expect((await post(other.url, { id, result }, session)).status).toBe(202)
+  await complete(server.gate, await take(server.gate), { sum: 3 })
+  await hear('"sum":3')
 })
 
 describe('a response that reaches a server which did not ask', () => {
