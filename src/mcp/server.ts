@@ -1,6 +1,5 @@
 import {
   type CacheHint,
-  type CallToolResult,
   type Implementation,
   mergeCapabilities,
   type Progress,
@@ -26,6 +25,7 @@ import {
   isTaskTool,
   type ListKind,
   type TaskToolSource,
+  type ToolReply,
   type ToolTable,
   wantsProgress,
 } from './tools/tool.ts'
@@ -134,8 +134,16 @@ export function callTool(
   found: FoundTool,
   args: Fields,
   call: Call,
-): Promise<CallToolResult> {
-  return isTaskTool(found) ? tasks.calls.call(found, args, call) : found(args, call)
+): Promise<ToolReply> {
+  if (isTaskTool(found)) return tasks.calls.call(found, args, call)
+  // No other tool requires input.
+  if (call.repeat?.state !== undefined) return Promise.reject(unknownState())
+  return found(args, call)
+}
+
+function unknownState(): ProtocolError {
+  const message = 'This tool never requires input, so the requestState is not one of its own.'
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
 export function unknownTool(name: string): ProtocolError {
@@ -168,6 +176,7 @@ export function defineServer(
   const waitTool = toolName('wait_for_task', toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
   const reads = all.flatMap((source) => source.reads ?? [])
+  const tasks = taskHandlers({ gate, waitTool, onError })
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
@@ -178,7 +187,8 @@ export function defineServer(
         ),
       instructions: instructions((name) => toolName(name, toolNames)),
       tools: gateTools({ gate, toolNames, listing, legacyTools, sources: all, onError }),
-      tasks: taskHandlers({ gate, waitTool, onError }),
+      tasks,
+      onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
       extend(server, callOf) {
         for (const source of reads) source.serve(server, callOf)
       },

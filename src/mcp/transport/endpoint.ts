@@ -157,17 +157,13 @@ export class Endpoint {
       }
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      const { meta, tasks } = withAgent(
-        readMeta(isObject(message?.body) ? message.body.params : undefined),
-        agentOfUrl(request.url),
-      )
+      const read = readMeta(isObject(message?.body) ? message.body.params : undefined)
       const call = new OpenCall(
         {
           credential,
           requestId,
           flaw: message?.flaw,
-          meta,
-          tasks,
+          ...withAgent(read, agentOfUrl(request.url)),
           listing,
           streams: acceptsEvents(request.headers),
         },

@@ -187,7 +187,9 @@ export class LegacyEndpoint {
       })
     }
     if (parsed(body) === undefined) return sendRefusal(response, NO_MESSAGE)
-    await this.#hear(body, session, during(call, undefined, { client }))
+    // The response to a request of another server is accepted for its capabilities; nothing is sent to the client here.
+    const peer = session?.peer(() => {})
+    await this.#hear(body, session, during(call, undefined, { client, peer }))
     response.writeHead(202).end()
   }
 

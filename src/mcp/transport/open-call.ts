@@ -4,7 +4,7 @@ import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { isObject } from '../../util/guards.ts'
 import type { Listing } from '../tools/listing.ts'
-import type { Call, TaskMode } from '../tools/tool.ts'
+import type { Call, Repeat, TaskMode } from '../tools/tool.ts'
 import { type RequestId, requestIdOf } from './wire.ts'
 
 /** The abort reason of calls that the server ends. Their clients have not canceled them. */
@@ -65,6 +65,7 @@ export class OpenCall implements Call {
   readonly flaw: Fault | undefined
   readonly meta: Fields | undefined
   readonly tasks: TaskMode | undefined
+  readonly repeat: Repeat | undefined
   readonly streams: boolean
   readonly listing: Listing | undefined
   readonly #request: OpenRequest
@@ -75,6 +76,7 @@ export class OpenCall implements Call {
     this.flaw = facts.flaw
     this.meta = facts.meta
     this.tasks = facts.tasks
+    this.repeat = facts.repeat
     this.streams = facts.streams
     this.listing = facts.listing
     this.#request = request
@@ -90,7 +92,7 @@ type Connected = Pick<Call, 'client' | 'peer'>
 
 /** The call, ended also by the signal, if there is one. Signals are created on demand. */
 export function during(call: Call, signal: AbortSignal | undefined, connected: Connected = call): Call {
-  const { credential, requestId, flaw, meta, tasks, streams, listing } = call
+  const { credential, requestId, flaw, meta, tasks, repeat, streams, listing } = call
   return {
     credential,
     client: connected.client,
@@ -98,6 +100,7 @@ export function during(call: Call, signal: AbortSignal | undefined, connected: C
     flaw,
     meta,
     tasks,
+    repeat,
     streams,
     listing,
     get peer() {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { InMemoryServerEventBus, type Resource } from '@modelcontextprotocol/server'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Authenticator } from '../../../src/auth/credential.ts'
 import type { Gate } from '../../../src/features/gate.ts'
@@ -38,7 +38,8 @@ export function talkingTools(): TaskToolSource {
       definition: { name, description: name, inputSchema: { type: 'object' } },
       waitSeconds: 1,
       plain,
-      create: () => Promise.reject(new Error('not a task')),
+      callerOf: () => expect.unreachable('not a task'),
+      create: () => expect.unreachable('not a task'),
     },
   ]
   const tools = new Map<string, TaskTool>([
