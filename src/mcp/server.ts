@@ -13,6 +13,8 @@ import {
 import type { Fields } from '../auth/caller.ts'
 import type { Gate } from '../features/gate.ts'
 import { VERSION } from '../util/version.ts'
+import { OwnReads } from './reads/own-reads.ts'
+import { serveReads } from './reads/serve-reads.ts'
 import { serveTasks, type TaskHandlers, taskHandlers } from './tasks/task-handlers.ts'
 import { gateTools, type ToolNames, waitToolName } from './tools/operation-tools.ts'
 import { typeTools } from './tools/task-tools.ts'
@@ -33,7 +35,7 @@ import { TASKS_EXTENSION } from './transport/capabilities.ts'
 export interface ServerDefinition {
   readonly info: Implementation
   /** They change with the upstreams. */
-  capabilities(): ServerCapabilities
+  capabilities(era: Era): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
   readonly tasks: TaskHandlers
@@ -54,7 +56,7 @@ const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
 export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: { ...definition.capabilities(), ...TASK_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(era), ...TASK_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
@@ -124,21 +126,20 @@ export function defineServer(
 } {
   const waitTool = waitToolName(toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
-  const reads = all.flatMap((source) => source.reads ?? [])
+  // The URIs of the gate begin with its own scheme, which no upstream can serve.
+  const reads = [new OwnReads(gate), ...all.flatMap((source) => source.reads ?? [])]
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
-      capabilities: () =>
+      capabilities: (era) =>
         reads.reduce<ServerCapabilities>(
-          (others, source) => mergeCapabilities(others, source.capabilities()),
+          (others, source) => mergeCapabilities(others, source.capabilities(era)),
           { tools: { listChanged: true } },
         ),
       instructions: INSTRUCTIONS,
       tools: gateTools({ gate, toolNames, legacyTools, sources: all, onError }),
       tasks: taskHandlers({ gate, waitTool, onError }),
-      extend(server, callOf) {
-        for (const source of reads) source.serve(server, callOf)
-      },
+      extend: (server, callOf) => serveReads(reads, server, callOf, onError),
     },
     onLists(listener) {
       const stops = [
