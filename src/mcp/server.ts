@@ -12,6 +12,8 @@ import {
 import type { Fields } from '../auth/caller.ts'
 import type { Gate } from '../features/gate.ts'
 import { VERSION } from '../util/version.ts'
+import { OwnReads } from './reads/own-reads.ts'
+import { serveReads } from './reads/serve-reads.ts'
 import { serveTasks, type TaskHandlers, taskHandlers } from './tasks/task-handlers.ts'
 import { directCall } from './tools/discover.ts'
 import { type Listing, type ToolNames, toolName } from './tools/listing.ts'
@@ -24,6 +26,7 @@ import {
   type FoundTool,
   isTaskTool,
   type ListKind,
+  type ReadSource,
   type TaskToolSource,
   type ToolReply,
   type ToolTable,
@@ -36,7 +39,7 @@ import type { PeerResponse } from './transport/peer.ts'
 export interface ServerDefinition {
   readonly info: Implementation
   /** They change with the upstreams. */
-  capabilities(): ServerCapabilities
+  capabilities(era: Era): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
   readonly tasks: TaskHandlers
@@ -62,7 +65,7 @@ const ERA_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
 export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: { ...definition.capabilities(), ...ERA_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(era), ...ERA_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
@@ -175,23 +178,22 @@ export function defineServer(
 } {
   const waitTool = toolName('wait_for_task', toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
-  const reads = all.flatMap((source) => source.reads ?? [])
+  // The URIs of the gate begin with its own scheme, which no upstream can serve.
+  const reads: ReadSource[] = [new OwnReads(gate), ...all.flatMap((source) => source.reads ?? [])]
   const tasks = taskHandlers({ gate, waitTool, onError })
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
-      capabilities: () =>
+      capabilities: (era) =>
         reads.reduce<ServerCapabilities>(
-          (others, source) => mergeCapabilities(others, source.capabilities()),
+          (others, source) => mergeCapabilities(others, source.capabilities(era)),
           { tools: { listChanged: true } },
         ),
       instructions: instructions((name) => toolName(name, toolNames)),
       tools: gateTools({ gate, toolNames, listing, legacyTools, sources: all, onError }),
       tasks,
       onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
-      extend(server, callOf) {
-        for (const source of reads) source.serve(server, callOf)
-      },
+      extend: (server, callOf) => serveReads(reads, server, callOf, onError),
     },
     onLists(listener) {
       const stops = [

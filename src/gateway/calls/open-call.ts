@@ -38,20 +38,11 @@ export class OpenCall {
   /** Called when the call ends or its first question is withdrawn. */
   onChange: () => void = () => {}
 
-  /** `begin` never rejects. */
+  #begin: ((hooks: Hooks) => Promise<Outcome>) | undefined
+
+  /** `begin` makes the call when the first lease is attached. It never rejects. */
   constructor(begin: (hooks: Hooks) => Promise<Outcome>) {
-    void begin({
-      signal: this.#controller.signal,
-      onSend: () => {
-        this.#isSent = true
-        this.#lease?.sent()
-      },
-      onProgress: (progress) => this.#onProgress(progress),
-      elicit: (elicitation, signal) => this.#elicit(elicitation, signal),
-    }).then((outcome) => {
-      this.#outcome = outcome
-      this.#change()
-    })
+    this.#begin = begin
   }
 
   /** The call continues under this lease: if the lease is abandoned, so is the call. */
@@ -61,6 +52,7 @@ export class OpenCall {
     if (this.#isSent) lease.sent()
     if (lease.signal.aborted) this.abort(lease.signal.reason)
     else lease.signal.addEventListener('abort', () => this.#onLost(lease), { once: true })
+    this.#start()
   }
 
   detach(lease: HeldCall): void {
@@ -97,6 +89,23 @@ export class OpenCall {
 
   abort(reason: unknown): void {
     this.#controller.abort(reason)
+  }
+
+  #start(): void {
+    const begin = this.#begin
+    this.#begin = undefined
+    void begin?.({
+      signal: this.#controller.signal,
+      onSend: () => {
+        this.#isSent = true
+        this.#lease?.sent()
+      },
+      onProgress: (progress) => this.#onProgress(progress),
+      elicit: (elicitation, signal) => this.#elicit(elicitation, signal),
+    }).then((outcome) => {
+      this.#outcome = outcome
+      this.#change()
+    })
   }
 
   #onLost(lease: HeldCall): void {

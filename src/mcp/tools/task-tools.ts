@@ -7,10 +7,10 @@ import { DEFAULT_TOOL_WAIT_SECONDS, type TaskTypeView, toolName } from '../../fe
 import { createInput } from '../../features/tasks/task-input.ts'
 import type { UpstreamTool } from '../../features/upstreams/upstreams.ts'
 import { isObject } from '../../util/guards.ts'
+import { type UpstreamReadOptions, UpstreamReads } from '../reads/upstream-reads.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { withIdentity } from './identity.ts'
 import type { Call, TaskTool, TaskToolSource } from './tool.ts'
-import { type UpstreamReadOptions, UpstreamReads } from './upstream-reads.ts'
 
 /**
  * Arguments of every tool that identify the caller. A property of the tool with such a name is renamed, so that no key

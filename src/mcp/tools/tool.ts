@@ -1,10 +1,15 @@
 import {
   type CallToolResult,
+  type CompleteResult,
+  type GetPromptResult,
   type InputRequiredResult,
   type Progress,
+  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
-  type Server,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
   type ServerCapabilities,
   type ServerContext,
   type Tool,
@@ -16,6 +21,7 @@ import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
+import type { Completing } from '../../features/upstreams/upstreams.ts'
 import type { ClientPeer } from '../transport/peer.ts'
 import type { Listing } from './listing.ts'
 
@@ -141,9 +147,18 @@ export type ListKind = (typeof LIST_KINDS)[number]
 
 /** A source of prompts and resources. */
 export interface ReadSource {
-  capabilities(): ServerCapabilities
-  /** Registers the handlers that the capabilities of the server announce. */
-  serve(server: Server, callOf: CallOf): void
+  capabilities(era: Era): ServerCapabilities
+  prompts(call: Call): Promise<Prompt[]>
+  resources(call: Call): Promise<Resource[]>
+  templates(call: Call): Promise<ResourceTemplateType[]>
+  /** Undefined if the prompt does not belong to this source, as for the methods below. Rejects with a Fault. */
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    call: Call,
+  ): Promise<GetPromptResult | undefined>
+  readResource(uri: string, call: Call): Promise<ReadResourceResult | undefined>
+  complete(asked: Completing, call: Call): Promise<CompleteResult | undefined>
   /** Returns an unsubscribe function. */
   onChange(listener: (kind: ListKind) => void): () => void
   /** Calls back when a resource has changed that clients can subscribe to. Returns an unsubscribe function. */

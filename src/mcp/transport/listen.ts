@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import { isObject } from '../../util/guards.ts'
+import { isOwnUri } from '../reads/own-reads.ts'
 import type { ServerDefinition } from '../server.ts'
 import { type Call, lookError } from '../tools/tool.ts'
 import { tasksRequired } from './capabilities.ts'
@@ -65,11 +66,12 @@ export class Listen {
   }
 }
 
-interface Asked extends Omit<Listening, 'taskIds'> {
+interface Asked extends Omit<Listening, 'taskIds' | 'uris'> {
   readonly taskIds: unknown
+  readonly uris: unknown
 }
 
-/** A subscription to tasks; undefined for other requests. */
+/** A subscription to tasks, or to resources of tasks; undefined for other requests. */
 export function listeningIn(message: {
   readonly id: Listening['id']
   readonly method: string
@@ -77,17 +79,18 @@ export function listeningIn(message: {
 }): Asked | undefined {
   const { id, method, params } = message
   const { notifications } = params
-  if (method !== 'subscriptions/listen' || !isObject(notifications) || !('taskIds' in notifications))
-    return undefined
-  return { id, notifications, taskIds: notifications.taskIds }
+  if (method !== 'subscriptions/listen' || !isObject(notifications)) return undefined
+  const { taskIds, resourceSubscriptions: uris } = notifications
+  if (!('taskIds' in notifications) && !(isTexts(uris) && uris.some(isOwnUri))) return undefined
+  return { id, notifications, taskIds, uris }
 }
 
-export function checkListening({ id, notifications, taskIds }: Asked, call: Call): Listening {
-  if (call.tasks !== 'handle') throw tasksRequired()
-  if (!isTexts(taskIds)) {
+export function checkListening({ id, notifications, taskIds, uris = [] }: Asked, call: Call): Listening {
+  if ('taskIds' in notifications && call.tasks !== 'handle') throw tasksRequired()
+  if ('taskIds' in notifications && !isTexts(taskIds)) {
     throw new ProtocolError(INVALID_PARAMS, "Invalid params: 'notifications.taskIds' is a list of task ids")
   }
-  return { id, notifications, taskIds }
+  return { id, notifications, taskIds: isTexts(taskIds) ? taskIds : [], uris: isTexts(uris) ? uris : [] }
 }
 
 function isTexts(value: unknown): value is readonly string[] {

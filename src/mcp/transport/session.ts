@@ -188,7 +188,7 @@ export class ClientSession {
   }
 
   #tellLists(): void {
-    const capabilities = this.#deps.definition.capabilities()
+    const capabilities = this.#deps.definition.capabilities('legacy')
     for (const kind of LIST_KINDS) {
       if (capabilities[kind]?.listChanged) this.notify(`notifications/${kind}/list_changed`, {})
     }

@@ -9,6 +9,7 @@ import type { Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
+import { isOwnUri, taskOfUri } from '../reads/own-reads.ts'
 import type { ServerDefinition } from '../server.ts'
 import { viewerOf } from '../tasks/client-questions.ts'
 import { withResolvedResult } from '../tasks/results.ts'
@@ -32,6 +33,8 @@ export interface Listening {
   /** The requested filter. */
   readonly notifications: Fields
   readonly taskIds: readonly string[]
+  /** Resources to be notified about. */
+  readonly uris?: readonly string[]
 }
 
 export interface SubscriptionOptions {
@@ -55,6 +58,8 @@ export class Subscription {
   readonly #lists = new Map<string, object>()
   /** The last state that was sent of each open task. */
   readonly #sent = new Map<string, string>()
+  /** The resources of each open task, and the state that the last notification was about. */
+  readonly #resources = new Map<string, { readonly uris: readonly string[]; seen: string }>()
   readonly #stops: (() => void)[] = []
   #wake = () => {}
   #isOver = false
@@ -87,10 +92,17 @@ export class Subscription {
     const { tasks } = definition
     const asked = [...new Set(this.#asked.taskIds)].slice(0, MAX_TASK_IDS)
     const { tenant } = this.#caller
-    for (const id of asked) this.#stops.push(await tasks.watch.watch(tenant, id, () => this.#changed(id)))
-    const views = await tasks.gate.peekTasks(this.#caller, { task_ids: asked })
-    const taskIds = asked.filter((id) => views.some(({ task_id }) => task_id === id))
-    const lists = honouredLists(this.#asked.notifications, definition.capabilities())
+    const uris = urisByTask(this.#asked.uris ?? [])
+    const watched = [...new Set([...asked, ...uris.keys()])]
+    for (const id of watched) this.#stops.push(await tasks.watch.watch(tenant, id, () => this.#changed(id)))
+    const views = await tasks.gate.peekTasks(this.#caller, { task_ids: watched })
+    const isVisible = (id: string) => views.some(({ task_id }) => task_id === id)
+    const taskIds = asked.filter(isVisible)
+    for (const view of views) {
+      const own = uris.get(view.task_id)
+      if (own !== undefined) this.#resources.set(view.task_id, { uris: own, seen: this.#stateOf(view) })
+    }
+    const lists = honouredLists(this.#asked.notifications, definition.capabilities('modern'))
     const stop = bus.subscribe((event) => {
       const notification = listNotification(event, lists)
       if (notification === undefined) return
@@ -98,7 +110,13 @@ export class Subscription {
       this.#wake()
     })
     this.#stops.push(stop)
-    await this.#notify('notifications/subscriptions/acknowledged', { notifications: { ...lists, taskIds } })
+    await this.#notify('notifications/subscriptions/acknowledged', {
+      notifications: {
+        ...lists,
+        ...(uris.size > 0 && { resourceSubscriptions: this.#honouredUris(lists) }),
+        ...((asked.length > 0 || 'taskIds' in this.#asked.notifications) && { taskIds }),
+      },
+    })
     for (const id of taskIds) {
       this.#sent.set(id, '')
       this.#stale.add(id)
@@ -106,13 +124,22 @@ export class Subscription {
     return lists
   }
 
+  /** A resource of a task that the caller may not read is not honoured. */
+  #honouredUris({ resourceSubscriptions = [] }: ListFilter): readonly string[] {
+    const own = [...this.#resources.values()].flatMap(({ uris }) => uris)
+    return [...resourceSubscriptions.filter((uri) => !isOwnUri(uri)), ...own]
+  }
+
   async #pump(hasLists: boolean): Promise<void> {
     const { gate } = this.#options.definition.tasks
     if (gate.isShared) {
-      const look = setInterval(() => this.#changed(...this.#sent.keys()), LOOK_EVERY_MS).unref()
+      const look = setInterval(
+        () => this.#changed(...this.#sent.keys(), ...this.#resources.keys()),
+        LOOK_EVERY_MS,
+      ).unref()
       this.#stops.push(() => clearInterval(look))
     }
-    while (!this.#isOver && (hasLists || this.#sent.size > 0)) {
+    while (!this.#isOver && (hasLists || this.#sent.size > 0 || this.#resources.size > 0)) {
       if (this.#stale.size === 0 && this.#lists.size === 0) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
@@ -131,7 +158,7 @@ export class Subscription {
   }
 
   async #tellTasks(): Promise<void> {
-    const ids = [...this.#stale].filter((id) => this.#sent.has(id))
+    const ids = [...this.#stale].filter((id) => this.#sent.has(id) || this.#resources.has(id))
     this.#stale.clear()
     if (ids.length === 0 || this.#isOver) return
     const views = await this.#look(ids)
@@ -158,6 +185,31 @@ export class Subscription {
 
   /** Resolves with whether the reader accepts more immediately. */
   async #tell(view: TaskView): Promise<boolean> {
+    const isReady = await this.#tellResources(view)
+    return (await this.#tellTask(view)) && isReady
+  }
+
+  async #tellResources(view: TaskView): Promise<boolean> {
+    const resource = this.#resources.get(view.task_id)
+    if (resource === undefined) return true
+    const state = this.#stateOf(view)
+    const isNews = resource.seen !== state
+    resource.seen = state
+    if (isTerminal(view.status)) this.#resources.delete(view.task_id)
+    let isReady = true
+    for (const uri of isNews ? resource.uris : []) {
+      isReady = (await this.#notify('notifications/resources/updated', { uri })) && isReady
+    }
+    return isReady
+  }
+
+  /** What a resource shows, without heartbeats of the worker. */
+  #stateOf({ updated_at: _, lease, ...view }: TaskView): string {
+    return JSON.stringify({ ...view, lease: lease?.worker_id })
+  }
+
+  async #tellTask(view: TaskView): Promise<boolean> {
+    if (!this.#sent.has(view.task_id)) return true
     const { call, definition } = this.#options
     const { tasks } = definition
     const whole = await withResolvedResult(tasks.gate, this.#caller, view)
@@ -202,6 +254,16 @@ function stamped(
 ): object {
   const { method, params } = notification
   return { method, params: { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: id } } }
+}
+
+/** The resources of tasks among the URIs, by task. */
+function urisByTask(uris: readonly string[]): Map<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>()
+  for (const uri of [...new Set(uris)].slice(0, MAX_TASK_IDS)) {
+    const id = taskOfUri(uri)
+    if (id !== undefined) found.set(id, [...(found.get(id) ?? []), uri])
+  }
+  return found
 }
 
 /** The changes of lists that a subscription covers. */

@@ -281,7 +281,7 @@ describeGates('questions of upstreams', (openGate, storeName) => {
     expect(await gateway.ended(task_id)).toMatchObject(resultText('8'))
   })
 
-  it('a task asks at most 100 questions', async () => {
+  it('a task asks at most 100 questions', { timeout: 120_000 }, async () => {
     const run: StubTool['run'] = async (_, { elicit }) => {
       for (let n = 1; ; n++) {
         const refusal = await elicit?.(SIZE, never()).then(

@@ -72,8 +72,9 @@ describe('upstream prompts and resources', () => {
         completions: {},
       })
       const { prompts } = await client.listPrompts()
-      expect(prompts).toHaveLength(4)
-      expect(prompts[0]).toMatchObject({
+      expect(prompts).toHaveLength(5)
+      expect(prompts[0]).toMatchObject({ name: 'delegate' })
+      expect(prompts[1]).toMatchObject({
         name: prompt.name,
         arguments: [{ name: 'city', required: true }, {}],
       })
@@ -128,11 +129,12 @@ describe('upstream prompts and resources', () => {
     expect(await client.readResource({ uri })).toMatchObject({ contents: [{ uri }] })
   })
 
-  it('prompt and resource capabilities are announced only if an upstream has them', async () => {
+  it('completions and changes of lists are announced only if an upstream has them', async () => {
     const served = await serve([installed('server-filesystem', [folder()])])
     for (const client of (await everyClient(served)).clients) {
       const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
-      expect({ prompts, resources, completions }).toEqual({})
+      const subscribe = client.getProtocolEra() === 'modern' && { subscribe: true }
+      expect({ prompts, resources, completions }).toEqual({ prompts: {}, resources: { ...subscribe } })
     }
   })
 
@@ -155,7 +157,11 @@ describe('upstream prompts and resources', () => {
     expect([...first.resources, ...resources].map(({ uri }) => uri)).toEqual(
       many.map(({ uri }) => `fix+${uri}`),
     )
-    expect((await clientV1.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__one', 'fix__two'])
+    expect((await clientV1.listPrompts()).prompts.map(({ name }) => name)).toEqual([
+      'delegate',
+      'fix__one',
+      'fix__two',
+    ])
     await expect(clientV1.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
     await clientV1.close()
   })
@@ -192,7 +198,10 @@ describe('upstream prompts and resources', () => {
       reads.addResource({ uri: 'note://fresh', name: 'Fresh' })
       await until(() => new Set(heard).size === 8)
       for (const client of clients) {
-        expect((await client.listPrompts()).prompts).toMatchObject([{ name: 'fix__fresh' }])
+        expect((await client.listPrompts()).prompts).toMatchObject([
+          { name: 'delegate' },
+          { name: 'fix__fresh' },
+        ])
         expect((await client.listResources()).resources).toMatchObject([{ uri: 'fix+note://fresh' }])
       }
     },
@@ -218,8 +227,9 @@ describe('upstream prompts and resources', () => {
     const upstream = await httpFixture('modern', { reads, more })
     const served = await serve([web(upstream.url)], PRIVATE)
     const client = await served.connect('modern')
-    const { prompts } = await client.listPrompts()
+    const [own, ...prompts] = (await client.listPrompts()).prompts
     const { resources } = await client.listResources()
+    expect(own?.name).toBe('delegate')
     expect(prompts).toHaveLength(1)
     expect(prompts[0]?.name).toMatch(/^fix__with_space_[0-9a-f]{10}$|^fix__with_space__[0-9a-f]{10}$/)
     expect(resources.map(({ uri }) => uri)).toEqual(['fix+note://b'])
@@ -257,8 +267,9 @@ describe('upstream prompts and resources', () => {
       { tools: { deny: ['prompts/get:secret', 'resources/*'] } },
     )
     const client = await served.connect()
-    expect(client.getServerCapabilities()?.resources).toBeUndefined()
-    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__review'])
+    expect(client.getServerCapabilities()?.resources).toEqual({})
+    expect((await client.listResources()).resources).toEqual([])
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['delegate', 'fix__review'])
     await expect(client.getPrompt({ name: 'fix__secret' })).rejects.toMatchObject(
       errorOf('UPSTREAM_TOOL_NOT_FOUND', { tool: 'prompts/get:secret' }),
     )

@@ -56,6 +56,8 @@ describe('tasks of 2025-11-25', () => {
     const hello = await resultOf(server, 'initialize', params)
     expect(hello?.capabilities).toEqual({
       tools: { listChanged: true },
+      prompts: {},
+      resources: {},
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       logging: {},
     })

@@ -21,6 +21,8 @@ describe.each([
     const { body } = await server.modern('server/discover')
     expect(body?.result?.capabilities).toEqual({
       tools: { listChanged: true },
+      prompts: {},
+      resources: { subscribe: true },
       extensions: { 'io.modelcontextprotocol/tasks': {} },
     })
   })

@@ -70,7 +70,7 @@ export async function startTalking(gate: Gate, limits: Partial<SessionLimits> = 
     definition: {
       ...definition,
       capabilities: () => ({
-        ...definition.capabilities(),
+        ...definition.capabilities('legacy'),
         logging: {},
         resources: { subscribe: true, listChanged: true },
       }),

@@ -13,7 +13,7 @@ import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
 import { outwardUri } from '../../features/upstreams/reads.ts'
 import { isObject } from '../../util/guards.ts'
 import { approvalWords } from '../tasks/status-messages.ts'
-import type { Call } from './tool.ts'
+import type { Call } from '../tools/tool.ts'
 
 /** The contents of a resource, with the URIs for clients. */
 export function contentsOf(value: unknown, upstream: string): ReadResourceResult {

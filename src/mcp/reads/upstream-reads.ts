@@ -1,9 +1,11 @@
 import {
   type CompleteResult,
-  ProtocolError,
-  ProtocolErrorCode,
+  type GetPromptResult,
+  type Prompt,
+  type ReadResourceResult,
+  type Resource,
   ResourceNotFoundError,
-  type Server,
+  type ResourceTemplateType,
 } from '@modelcontextprotocol/server'
 import { callerOf } from '../../auth/caller.ts'
 import { Fault } from '../../core/errors.ts'
@@ -15,10 +17,10 @@ import { createInput } from '../../features/tasks/task-input.ts'
 import { promptCall, READ_RESOURCE, splitUri, type UpstreamOffers } from '../../features/upstreams/reads.ts'
 import type { Completing } from '../../features/upstreams/upstreams.ts'
 import { withResolvedResult } from '../tasks/results.ts'
+import { withIdentity } from '../tools/identity.ts'
+import { asFault, type Call, type ReadSource } from '../tools/tool.ts'
 import { clientOf } from '../transport/client-instance.ts'
-import { withIdentity } from './identity.ts'
 import { contentsOf, failureOf, notEnded, promptOf } from './read-results.ts'
-import { asFault, asProtocolError, type Call, type CallOf, type ReadSource } from './tool.ts'
 
 export interface UpstreamReadOptions {
   readonly gate: Gate
@@ -55,89 +57,61 @@ export class UpstreamReads implements ReadSource {
     return this.#options.gate.onUpstreamOffers(listener)
   }
 
-  serve(server: Server, callOf: CallOf): void {
-    const { prompts, resources, completions } = server.getCapabilities()
-    if (prompts !== undefined) this.#servePrompts(server, callOf)
-    if (resources !== undefined) this.#serveResources(server, callOf)
-    if (completions !== undefined) {
-      server.setRequestHandler('completion/complete', async ({ params }, context) => {
-        const call = callOf(context)
-        const { ref, argument, context: known } = params
-        return this.#answering(call, () => this.#complete(ref, argument, known?.arguments, call))
-      })
+  async prompts(call: Call): Promise<Prompt[]> {
+    const { prompts } = await this.#offers(call)
+    return prompts.map(({ upstream: _, prompt, arguments: args, ...shown }) => ({
+      ...shown,
+      ...(args && { arguments: args.map((arg) => ({ ...arg })) }),
+    }))
+  }
+
+  async resources(call: Call): Promise<Resource[]> {
+    const { resources } = await this.#offers(call)
+    return resources.map(({ upstream: _, own, ...shown }) => ({ ...shown }))
+  }
+
+  async templates(call: Call): Promise<ResourceTemplateType[]> {
+    const { templates } = await this.#offers(call)
+    return templates.map(({ upstream: _, own, ...shown }) => ({ ...shown }))
+  }
+
+  async getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    call: Call,
+  ): Promise<GetPromptResult | undefined> {
+    const found = await this.#promptOf(name, call)
+    if (found === undefined) return undefined
+    const { upstream, prompt } = found
+    return promptOf(await this.#read(call, upstream, promptCall(prompt), args), upstream)
+  }
+
+  async readResource(uri: string, call: Call): Promise<ReadResourceResult | undefined> {
+    const offers = await this.#offers(call)
+    const found = placeOf(uri, offers)
+    if (found !== undefined) {
+      const { upstream, own } = found
+      return contentsOf(await this.#read(call, upstream, READ_RESOURCE, { uri: own }, uri), upstream)
     }
-  }
-
-  #servePrompts(server: Server, callOf: CallOf): void {
-    server.setRequestHandler('prompts/list', async ({ params }, context) => {
-      const { prompts } = await this.#offers(callOf(context))
-      const { page, ...rest } = pageOf(prompts, ({ name }) => name, params?.cursor)
-      return {
-        prompts: page.map(({ upstream: _, prompt, arguments: args, ...shown }) => ({
-          ...shown,
-          ...(args && { arguments: args.map((arg) => ({ ...arg })) }),
-        })),
-        ...rest,
-      }
-    })
-    server.setRequestHandler('prompts/get', async ({ params }, context) => {
-      const call = callOf(context)
-      return this.#answering(call, async () => {
-        const { upstream, prompt } = await this.#promptOf(params.name, call)
-        return promptOf(
-          await this.#read(call, upstream, promptCall(prompt), params.arguments ?? {}),
-          upstream,
-        )
-      })
-    })
-  }
-
-  #serveResources(server: Server, callOf: CallOf): void {
-    server.setRequestHandler('resources/list', async ({ params }, context) => {
-      const { resources } = await this.#offers(callOf(context))
-      const { page, ...rest } = pageOf(resources, ({ uri }) => uri, params?.cursor)
-      return { resources: page.map(({ upstream: _, own, ...shown }) => ({ ...shown })), ...rest }
-    })
-    server.setRequestHandler('resources/templates/list', async ({ params }, context) => {
-      const { templates } = await this.#offers(callOf(context))
-      const { page, ...rest } = pageOf(templates, ({ uriTemplate }) => uriTemplate, params?.cursor)
-      return { resourceTemplates: page.map(({ upstream: _, own, ...shown }) => ({ ...shown })), ...rest }
-    })
-    server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
-      const call = callOf(context)
-      return this.#answering(call, async () => {
-        const found = placeOf(uri, await this.#offers(call))
-        if (found === undefined) throw new ResourceNotFoundError(uri, noResource(uri))
-        const { upstream, own } = found
-        return contentsOf(await this.#read(call, upstream, READ_RESOURCE, { uri: own }, uri), upstream)
-      })
-    })
+    if (offers.having.resources.length > 0) throw new ResourceNotFoundError(uri, noResource(uri))
+    return undefined
   }
 
   #offers({ credential: { tenant } }: Call): Promise<UpstreamOffers> {
     return this.#options.gate.upstreamOffers(tenant)
   }
 
-  /** Rejects with JSON-RPC errors only. */
-  async #answering<Answer>(call: Call, answer: () => Promise<Answer>): Promise<Answer> {
-    try {
-      if (call.flaw) throw call.flaw
-      return await answer()
-    } catch (error) {
-      if (error instanceof ProtocolError) throw error
-      throw asProtocolError(asFault(error, this.#options.onError), call)
-    }
-  }
-
   /** The prompt with this name for clients. The upstream refuses names that are not listed. */
-  async #promptOf(name: string, call: Call): Promise<{ readonly upstream: string; readonly prompt: string }> {
+  async #promptOf(
+    name: string,
+    call: Call,
+  ): Promise<{ readonly upstream: string; readonly prompt: string } | undefined> {
     const { prompts, upstreams } = await this.#offers(call)
     const listed = prompts.find((prompt) => prompt.name === name)
     if (listed !== undefined) return listed
     const at = name.indexOf('__')
     const upstream = name.slice(0, Math.max(at, 0))
-    if (upstreams.includes(upstream)) return { upstream, prompt: name.slice(at + 2) }
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt: ${name.slice(0, 128)}`)
+    return upstreams.includes(upstream) ? { upstream, prompt: name.slice(at + 2) } : undefined
   }
 
   async #read(
@@ -171,16 +145,11 @@ export class UpstreamReads implements ReadSource {
     await gate.cancelTask(caller, { task_id, reason }).catch((error: unknown) => asFault(error, onError))
   }
 
-  async #complete(
-    ref: Completing['ref'],
-    argument: Completing['argument'],
-    others: Completing['others'],
-    call: Call,
-  ): Promise<CompleteResult> {
+  async complete({ ref, argument, others }: Completing, call: Call): Promise<CompleteResult | undefined> {
     const { gate } = this.#options
     const target = await this.#targetOf(ref, call)
     const { completions } = gate.upstreamsHaving()
-    if (target === undefined || !completions.includes(target.upstream)) return { completion: { values: [] } }
+    if (target === undefined || !completions.includes(target.upstream)) return undefined
     const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call))
     const asked = { ref: target.ref, argument, others }
     const { values, ...rest } = await gate.completeArgument(caller, target.upstream, asked, call.signal)
@@ -192,8 +161,8 @@ export class UpstreamReads implements ReadSource {
     call: Call,
   ): Promise<{ readonly upstream: string; readonly ref: Completing['ref'] } | undefined> {
     if (ref.type === 'ref/prompt') {
-      const { upstream, prompt } = await this.#promptOf(ref.name, call)
-      return { upstream, ref: { type: ref.type, name: prompt } }
+      const found = await this.#promptOf(ref.name, call)
+      return found && { upstream: found.upstream, ref: { type: ref.type, name: found.prompt } }
     }
     const found = placeOf(ref.uri, await this.#offers(call))
     return found && { upstream: found.upstream, ref: { type: ref.type, uri: found.own } }
@@ -217,27 +186,4 @@ function placeOf(
 
 function noResource(uri: string): string {
   return `Resource not found: ${uri.slice(0, 256)}. URIs here begin with the name of an upstream and a plus, as in UPSTREAM+${uri.slice(0, 64)}.`
-}
-
-const PAGE_SIZE = 500
-
-/** One page of a sorted list. The cursor is the last key, so the list may change between pages. */
-export function pageOf<Item>(
-  items: readonly Item[],
-  keyOf: (item: Item) => string,
-  cursor: string | undefined,
-): { readonly page: readonly Item[]; readonly nextCursor?: string } {
-  const after = cursor === undefined ? undefined : keyIn(cursor)
-  const from = after === undefined ? 0 : items.findIndex((item) => keyOf(item) > after)
-  if (from < 0) return { page: [] }
-  const page = items.slice(from, from + PAGE_SIZE)
-  const last = page.at(-1)
-  if (last === undefined || from + page.length >= items.length) return { page }
-  return { page, nextCursor: Buffer.from(keyOf(last)).toString('base64url') }
-}
-
-function keyIn(cursor: string): string {
-  const key = Buffer.from(cursor, 'base64url')
-  if (key.length > 0 && key.toString('base64url') === cursor) return key.toString('utf8')
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is invalid.')
 }
