@@ -1,30 +1,37 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Engine } from '../../engine/engine.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, text, withoutNulls } from '../input.ts'
+import type { WorkerRegistry } from '../workers/registry.ts'
+import type { UsualDurations } from './durations.ts'
 import {
   checkedTaskType,
+  listedTypeShape,
   registerTaskTypeInput,
+  summaryTypeShape,
   type TaskTypeView,
   taskTypeName,
   taskTypeShape,
 } from './shape.ts'
+import type { TaskTypeRule } from './task-type-rule.ts'
 import type { TaskTypes } from './task-types.ts'
 
 export const getTaskType = defineOperation({
   name: 'get_task_type',
   title: 'Get a task type',
-  description: 'The registration of a task type: the schema of its payload, its defaults and its limits.',
+  description:
+    'A task type: the schemas of its payload and its result, its defaults and limits, and how many live workers serve it.',
   input: z.strictObject({ type: taskTypeName }),
-  output: taskTypeShape,
+  output: listedTypeShape,
   access: 'read',
   rest: { method: 'GET', path: '/v1/task-types/{type}' },
-  async run({ engine, taskTypes }, caller, { type }) {
-    const { tenant } = await engine.tenant(caller.tenant)
-    const found = await taskTypes.get(tenant, type)
-    if (found === undefined) throw new Fault('TASK_TYPE_UNKNOWN', { type })
-    return found
+  async run(services, caller, { type }) {
+    const { tenant } = await services.engine.tenant(caller.tenant)
+    const rule = (await services.taskTypes.fresh(tenant)).rules.get(type)
+    if (rule === undefined) throw new Fault('TASK_TYPE_UNKNOWN', { type })
+    return (await typeViews(services, tenant))(rule)
   },
 })
 
@@ -32,24 +39,85 @@ export const listTaskTypes = defineOperation({
   name: 'list_task_types',
   title: 'List task types',
   description:
-    'The registered task types, sorted by name, with the payload that each expects: the types that you can pass to create_task. Repeat with next_cursor until it is null.',
+    'The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, each with the payload that it expects, the number of live workers and the usual duration. Repeat with next_cursor until it is null.',
   input: z.strictObject({
+    query: text(255)
+      .optional()
+      .describe('Only types whose name or description contains this text; upper and lower case are the same'),
+    view: z
+      .enum(['full', 'summary'])
+      .default('full')
+      .describe('summary: one short row per type, without schemas; get_task_type has the rest'),
     limit: pageLimit,
     cursor: text(255).optional().describe('next_cursor of the previous page'),
   }),
   output: z.object({
-    task_types: z.array(taskTypeShape).readonly().describe('The task types of this page'),
+    task_types: z
+      .array(z.union([listedTypeShape, summaryTypeShape]))
+      .readonly()
+      .describe('The task types of this page'),
     next_cursor: nextCursor,
   }),
   access: 'read',
   rest: { method: 'GET', path: '/v1/task-types' },
-  async run({ engine, taskTypes }, caller, { limit, cursor }) {
-    const { tenant } = await engine.tenant(caller.tenant)
-    const found = await taskTypes.list(tenant, cursor ?? '', limit + 1)
-    const task_types = found.slice(0, limit)
-    return { task_types, next_cursor: found.length > limit ? (task_types.at(-1)?.type ?? null) : null }
+  async run(services, caller, { query = '', view, limit, cursor = '' }) {
+    const { tenant } = await services.engine.tenant(caller.tenant)
+    const { rules } = await services.taskTypes.fresh(tenant)
+    const found = [...rules.values()]
+      .filter((rule) => rule.view.type > cursor && isMatch(rule.view, query.toLowerCase()))
+      .sort((a, b) => (a.view.type < b.view.type ? -1 : 1))
+    const page = found.slice(0, limit)
+    const viewOf = await typeViews(services, tenant)
+    const views = await Promise.all(page.map(viewOf))
+    return {
+      task_types: view === 'summary' ? views.map(summaryOf) : views,
+      next_cursor: found.length > limit ? (page.at(-1)?.view.type ?? null) : null,
+    }
   },
 })
+
+type ListedType = z.output<typeof listedTypeShape>
+
+interface ViewDeps {
+  readonly workers: WorkerRegistry
+  readonly durations: UsualDurations
+}
+
+/** Adds to a type what is known about its workers and its tasks. */
+async function typeViews(
+  { workers, durations }: ViewDeps,
+  tenant: number,
+): Promise<(rule: TaskTypeRule) => Promise<ListedType>> {
+  const usual = await durations.of(tenant)
+  return async ({ view, publishedBy, publishers }) => {
+    const live_workers = (await workers.live.of(tenant, view.type)) ?? null
+    const live = publishers.filter(([worker_id]) => workers.live.has(tenant, worker_id))
+    return {
+      ...view,
+      published_by: publishedBy,
+      conflict: new Set(live.map(([, schemas]) => schemas)).size > 1,
+      live_workers,
+      usual_seconds: usual(view.type) ?? view.estimated_runtime_seconds,
+    }
+  }
+}
+
+function isMatch({ type, description }: TaskTypeView, query: string): boolean {
+  return type.toLowerCase().includes(query) || (description ?? '').toLowerCase().includes(query)
+}
+
+const MAX_SUMMARY = 200
+
+function summaryOf({ type, description, payload_schema, live_workers, usual_seconds }: ListedType) {
+  const required = Array.isArray(payload_schema?.required) ? payload_schema.required : []
+  return {
+    type,
+    description: description === null ? null : cleanLine(description, MAX_SUMMARY),
+    required: required.map(String),
+    live_workers,
+    usual_seconds,
+  }
+}
 
 /** The types of a tenant that are MCP tools. The list is the same object until it changes. */
 export async function toolTypes(
