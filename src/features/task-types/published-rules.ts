@@ -40,13 +40,29 @@ export function publishedRules(
     const all = versions.get(type) ?? []
     const [newest] = all
     if (newest === undefined) continue
-    const view = viewOf(newest, Math.min(...all.map(({ since }) => since)), names.get(type))
-    const publishers = all.map(({ worker_id, published }) => [worker_id, variantOf(published)] as const)
-    const text = JSON.stringify([view, publishers])
-    const before = known.get(type)
-    rules.set(type, before?.text === text ? before : new TaskTypeRule(text, view, 'worker', publishers))
+    rules.set(type, ruleOf(newest, all, names.get(type), known.get(type)))
   }
   return rules
+}
+
+function ruleOf(
+  newest: Version,
+  all: readonly Version[],
+  name: string | undefined,
+  before: TaskTypeRule | undefined,
+): TaskTypeRule {
+  const { published } = newest
+  const digest = digestsOf(published).all
+  const same = all.filter((version) => digestsOf(version.published).all === digest)
+  const since = isoTime(Math.min(...all.map((version) => version.since)))
+  const at = isoTime(Math.min(...same.map((version) => version.at)))
+  const publishers = all.map((version) => [version.worker_id, digestsOf(version.published).schemas] as const)
+  const text = JSON.stringify([digest, publishers, since, at, name])
+  if (before?.text === text) return before
+  const view = viewOf(published, since, at, name)
+  const isSameView = before !== undefined && JSON.stringify(before.view) === JSON.stringify(view)
+  // Further workers that publish the same do not change the view, which clients would be notified of.
+  return new TaskTypeRule(text, isSameView ? before.view : view, 'worker', publishers)
 }
 
 /** The versions of each type, the newest first. */
@@ -66,17 +82,25 @@ function versionsByType({ publications, sets }: PublicationTable): Map<string, V
   return versions
 }
 
-/** Workers with the same set share its types, so each is hashed once. */
-const variants = new WeakMap<PublishedType, string>()
+interface Digests {
+  readonly all: string
+  /** Publishers with different schemas are in conflict. */
+  readonly schemas: string
+}
 
-/** Identifies the schemas of a version: publishers with different ones are in conflict. */
-function variantOf(published: PublishedType): string {
-  const known = variants.get(published)
+/** Workers with the same set share its types, so each is hashed once. */
+const digests = new WeakMap<PublishedType, Digests>()
+
+function digestsOf(published: PublishedType): Digests {
+  const known = digests.get(published)
   if (known !== undefined) return known
   const { input_schema, output_schema } = published
-  const variant = hash('sha256', canonical([input_schema, output_schema])).slice(0, 16)
-  variants.set(published, variant)
-  return variant
+  const made = {
+    all: hash('sha256', canonical(published)),
+    schemas: hash('sha256', canonical([input_schema, output_schema])).slice(0, 16),
+  }
+  digests.set(published, made)
+  return made
 }
 
 /** A name in use stays with the type that was published first; later ones get a suffix. */
@@ -115,8 +139,12 @@ function withSuffix(name: string, type: string): string {
   return name.slice(0, MAX_TOOL_NAME - suffix.length) + suffix
 }
 
-function viewOf({ published, at }: Version, since: number, name: string | undefined): TaskTypeView {
-  const { type, description, input_schema, output_schema, tool } = published
+function viewOf(
+  { type, description, input_schema, output_schema, tool }: PublishedType,
+  created_at: string,
+  updated_at: string,
+  name: string | undefined,
+): TaskTypeView {
   return {
     type,
     description,
@@ -135,7 +163,7 @@ function viewOf({ published, at }: Version, since: number, name: string | undefi
     tool: name === undefined ? null : { ...(typeof tool === 'object' && tool), name },
     milestones: null,
     version: 0,
-    created_at: isoTime(since),
-    updated_at: isoTime(at),
+    created_at,
+    updated_at,
   }
 }

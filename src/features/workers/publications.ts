@@ -12,6 +12,8 @@ const SET_KIND = 'type_set'
 /** Limits per tenant. All published types of a tenant are in memory. */
 const MAX_PUBLISHERS = 2000
 const MAX_TYPES = 1000
+/** The types of all workers, counted once for each worker: it bounds the cost of a change. */
+const MAX_PUBLISHED = 20_000
 const MAX_SETS = 500
 const MAX_CHARACTERS = 8 * 1024 * 1024
 
@@ -175,6 +177,8 @@ export class Publications {
   ): void {
     const others = [...publications].filter(([other]) => other !== name).map(([, publication]) => publication)
     if (others.length >= MAX_PUBLISHERS) throw limit(`${MAX_PUBLISHERS} publishing workers`)
+    const published = others.reduce((sum, { since }) => sum + since.length, types.length)
+    if (published > MAX_PUBLISHED) throw limit(`${MAX_PUBLISHED} task types of all workers`)
     const used = new Set(others.map(({ set }) => set))
     const stored = [...sets].filter(([set]) => used.has(set) && set !== digest).map(([, set]) => set)
     const names = new Set(types.map(({ type }) => type))
