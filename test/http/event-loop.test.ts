@@ -244,11 +244,12 @@ it('publishing large and slow schemas again and again does not block other reque
           ],
         },
       })
-      const created = await send(server, '/v1/tasks', { body: { type: `slow.${n % 2}`, payload: nested } })
-      return [published.status, created.status]
+      // Each takes a second.
+      if (n > 2) return published.status
+      return (await send(server, '/v1/tasks', { body: { type: `slow.${n % 2}`, payload: nested } })).status
     }),
   )
-  expect([...new Set(answers.map(String))]).toEqual(['200,400'])
+  expect(answers).toEqual(answers.map((_, n) => (n > 2 ? 200 : 400)))
 })
 
 it('a server that does not respond within the limit is detected', async () => {

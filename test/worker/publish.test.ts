@@ -14,6 +14,11 @@ import { refusal } from '../support/steps.ts'
 import { eventually } from './support.ts'
 
 const AUTH = { api_key: KEY, allow_insecure_dev: false }
+const MODES = [
+  ['insecure development', { api_key: null, allow_insecure_dev: true }],
+  ['a shared key', AUTH],
+  ['a shared key beside keys of admins', { ...AUTH, admin_keys: { ann: 'the-key-of-ann' } }],
+] as const
 const REGISTER = /\/workers\/register$/
 
 const run = () => 'done'
@@ -56,8 +61,8 @@ describeGates('publication by SDK workers', (open, storeName) => {
 
   const typesOf = async ({ gate }: Pick<Served, 'gate'>) => (await gate.listTaskTypes(agent())).task_types
 
-  it('a worker publishes its types when it starts, and the server enforces them', async () => {
-    const served = await serve({ auth: AUTH, realTime: true })
+  it.each(MODES)('a worker publishes its types, and the server enforces them, with %s', async (_, auth) => {
+    const served = await serve({ auth, realTime: true })
     start(served, { tasks: [digest, task('plain', { run })], workerId: 'w1' })
     await eventually(async () => (await typesOf(served)).length === 2)
     expect(await typesOf(served)).toMatchObject([
