@@ -35,7 +35,7 @@ export interface Agent {
 /** An agent that uses MCP without MCP Tasks. */
 export async function agent(url: string, name: string): Promise<Agent> {
   const client = new Client({ name, version: '1' })
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp?schemas=output`)))
   return {
     async call(tool, input = {}) {
       const { structuredContent, content, isError } = await client.callTool({

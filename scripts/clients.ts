@@ -16,7 +16,9 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { DEFAULT_TOOL_SETS } from '../src/core/tool-sets.ts'
 import { OPERATIONS } from '../src/features/catalogue.ts'
+import { listingOf, listsOperation, toolName } from '../src/mcp/tools/listing.ts'
 import { clientNode, installClients, PACKAGES, reason } from './client-packages.ts'
 
 const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -114,7 +116,7 @@ const ECHO = { type: 'echo', tool: { name: 'echo', wait_seconds: 0 } }
 async function startServer() {
   const types = join(folder, 'types.json')
   writeFileSync(types, JSON.stringify([ECHO]))
-  const args = [main, 'dev', '--demo', '--port', '0', '--database-url', 'sqlite:gate.db']
+  const args = [main, 'dev', '--port', '0', '--database-url', 'sqlite:gate.db']
   const child = spawn(process.execPath, args, {
     ...environment,
     env: { ...environment.env, ASYNCGATE_TASK_TYPES_FILE: types },
@@ -181,16 +183,17 @@ async function drive(place: Place, client: Client, url: string) {
   const counted = `${tools.length} tools`
   const tasks = client.knowsTasks ? '  MCP task' : ''
   const line = `${title}  ${client.era} ${revision ?? '(unknown)'}  ${counted}  task ${task.status}${tasks}  ${ms.toFixed(0)} ms`
-  const expected = [...OPERATIONS.map(({ name }) => `asyncgate.${name}`), ECHO.tool.name]
+  const offered = OPERATIONS.filter((operation) => listsOperation(listingOf(DEFAULT_TOOL_SETS), operation))
+  const expected = [...offered.map(({ name }) => toolName(name)), ECHO.tool.name]
   const missing = expected.filter((name) => !tools.includes(name))
   const unknown = tools.filter((name) => !expected.includes(name))
-  const echoed = Echoed.safeParse(task.result)
+  const echoed = Echo.safeParse(task.result)
   const problems = [
     revision !== REVISIONS[client.era] && `it should use revision ${REVISIONS[client.era]}`,
     missing.length > 0 && `tools that are not listed: ${missing.join(', ')}`,
     unknown.length > 0 && `tools that are not in the catalogue: ${unknown.join(', ')}`,
     !(task.done && task.status === 'succeeded') && `the task has not succeeded: ${JSON.stringify(task)}`,
-    echoed.data?.result.echo.from !== client.program && `its result is ${JSON.stringify(task.result)}`,
+    echoed.data?.echo.from !== client.program && `its result is ${JSON.stringify(task.result)}`,
     client.knowsTasks === true &&
       Echo.safeParse(followed).data?.echo.from !== client.program &&
       `the MCP task came to ${JSON.stringify(followed)}`,
@@ -199,7 +202,6 @@ async function drive(place: Place, client: Client, url: string) {
 }
 
 const Echo = z.object({ echo: z.object({ from: z.string() }) })
-const Echoed = z.object({ result: Echo })
 
 async function reportOf({ node, cache }: Place, { program, era }: Client, url: string): Promise<Report> {
   const child = fork(join(cache, 'programs/run.js'), [program, era, url], {

@@ -63,8 +63,8 @@ const META = {
 }
 
 export const mcp = protocol('MCP 2026-07-28', async (connection, operation, _path, input) => {
-  const { structuredContent } = await callTool(connection, `asyncgate.${operation}`, input)
-  return structuredContent
+  const { content } = await callTool(connection, `asyncgate.${operation}`, input)
+  return JSON.parse(content[0].text)
 })
 
 /** The result of a tool call. `instance` names one of several clients that share a key. */
@@ -78,6 +78,6 @@ export async function callTool(connection: Connection, name: string, input: obje
   })
   const headers = `Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: ${VERSION}\r\nMcp-Method: tools/call\r\nMcp-Name: ${name}\r\n`
   const { result } = JSON.parse(await connection.post('/mcp', body, headers))
-  if (result.isError) throw new Error(JSON.stringify(result.structuredContent))
+  if (result.isError) throw new Error(JSON.stringify(result.content))
   return result
 }

@@ -29,12 +29,14 @@ const stopped = greeter.run()
 console.log('2. A worker waits for tasks.')
 
 const agent = client({ url: gate.url, agent: 'alice' })
-let found = await agent.listTaskTypes({ view: 'summary' })
+let found = await agent.listTaskTypes()
 while (found.task_types.length === 0) {
   await setTimeout(20)
-  found = await agent.listTaskTypes({ view: 'summary' })
+  found = await agent.listTaskTypes()
 }
-console.log(`   It publishes its task types: ${JSON.stringify(found.task_types)}`)
+for (const { type, description, payload_schema } of found.task_types) {
+  console.log(`   It publishes ${type}: ${description} Payload: ${JSON.stringify(payload_schema)}`)
+}
 
 const { greeting } = await agent.run(greet, { name: 'Ada' })
 console.log(`3. alice requests a greeting and receives: ${greeting}`)

@@ -18,7 +18,7 @@ const counter = worker({ url: gate.url, tasks: [count], workerId: 'counter', log
 const stopped = counter.run()
 
 const agent = new Client({ name: 'example-agent', version: '1' })
-await agent.connect(new StreamableHTTPClientTransport(new URL(`${gate.url}/mcp`)))
+await agent.connect(new StreamableHTTPClientTransport(new URL(`${gate.url}/mcp?schemas=output`)))
 const { tools } = await agent.listTools()
 console.log(`1. The agent connects to ${gate.url}/mcp and finds ${tools.length} tools.`)
 

@@ -11,28 +11,32 @@ async function use() {
   const start = performance.now()
   const session = await connect(url, era)
   const call = async (name, args) => {
-    const { isError, content, structuredContent } = await session.call(`asyncgate.${name}`, args)
-    if (isError || !structuredContent) throw new Error(`${name} answered ${JSON.stringify(content)}`)
-    return structuredContent
+    const { isError, content } = await session.call(`asyncgate_${name}`, args)
+    if (isError) throw new Error(`${name} answered ${JSON.stringify(content)}`)
+    return dataOf(content)
   }
 
   const tools = await session.listTools()
-  const who = { agent_id: 'client-check' }
-  const { task_id } = await call('create_task', { type: 'echo', payload: { from: program }, ...who })
-  const task = await call('wait_for_task', { task_id, wait_seconds: 20, ...who })
-  const followed = await session.follow?.('echo', { from: program, ...who })
+  const { task_id } = await call('create_task', { type: 'echo', payload: { from: program } })
+  const task = await call('wait_for_task', { task_id, wait_seconds: 20 })
+  const followed = await session.follow?.('echo', { from: program })
   await session.close()
   return {
     revision: session.revision,
     tools,
     task,
-    followed: followed?.structuredContent,
+    followed: followed && dataOf(followed.content),
     ms: performance.now() - start,
   }
 }
 
 const report = await use().catch((error) => ({ problem: explain(error) }))
 process.send(report, () => process.exit())
+
+/** The data of a result, which has one text. */
+function dataOf([{ text }]) {
+  return JSON.parse(text)
+}
 
 /** The message of an error and of its causes. */
 function explain(error) {

@@ -49,12 +49,15 @@ function section(operation: Operation, callers: string): string {
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
-    `${route(operation)} · MCP \`asyncgate.${name}\` · for ${callers}${operation.needsPerson ? ', with their own key' : ''} · ${repeatable(operation)}`,
+    `${route(operation)} · MCP \`asyncgate_${name}\` · for ${callers}${operation.needsPerson ? ', with their own key' : ''} · ${repeatable(operation)}`,
     inputTable(operation),
+    ...(operation.summary === undefined ? [] : [SUMMARY]),
     ...(example === undefined ? [] : [request(operation, example)]),
     answer(operation),
   ].join('\n\n')
 }
+
+const SUMMARY = 'The query parameter `view=summary` returns a short form, which is the default over MCP.'
 
 function route({ rest }: Operation): string {
   return `\`${rest.method} ${rest.path}\``

@@ -1991,8 +1991,6 @@ export interface GetTaskTypeAnswer {
 export interface ListTaskTypesInput {
   /** Only types whose name or description contains this text; upper and lower case are the same */
   query?: string | undefined
-  /** summary: one short row per type, without schemas; get_task_type has the rest */
-  view?: 'full' | 'summary' | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
   /** next_cursor of the previous page */
@@ -2001,21 +1999,7 @@ export interface ListTaskTypesInput {
 
 export interface ListTaskTypesAnswer {
   /** The task types of this page */
-  readonly task_types: readonly (
-    | GetTaskTypeAnswer
-    | {
-        /** Name of the task type */
-        readonly type: string
-        /** What the task type is for, on one line */
-        readonly description: string | null
-        /** Names of the payload fields that are required */
-        readonly required: readonly string[]
-        /** Number of recently active workers that take this type; null if not known */
-        readonly live_workers: number | null
-        /** Usual time from creation to success, in seconds: the median of recent tasks, else the registered estimate; null if not known */
-        readonly usual_seconds: number | null
-      }
-  )[]
+  readonly task_types: readonly GetTaskTypeAnswer[]
   /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
@@ -3772,7 +3756,7 @@ export abstract class Operations {
     return this.call(ROUTES.getTaskType, input, options)
   }
 
-  /** List task types. The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, each with the payload that it expects, the number of live workers and the usual duration. Repeat with next_cursor until it is null. */
+  /** List task types. The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, with the number of live workers and the usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null. */
   listTaskTypes(input: ListTaskTypesInput = {}, options?: CallOptions): Promise<ListTaskTypesAnswer> {
     return this.call(ROUTES.listTaskTypes, input, options)
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isPrincipalKind, type PrincipalKey } from '../core/principal.ts'
+import { TOOL_SETS, toolSetNamed } from '../core/tool-sets.ts'
 
 /** The description of a setting. */
 export interface About {
@@ -172,10 +173,13 @@ export const origins = list('origins like https://app.example, separated by comm
   /^https?:\/\//i.test(item) && URL.canParse(item) ? new URL(item).origin : undefined,
 )
 
-export function list(
+/** Groups of MCP tools. */
+export const toolSets = list(`${TOOL_SETS.join(', ')}, separated by commas`, toolSetNamed)
+
+export function list<Item extends string>(
   format: string,
-  readItem: (item: string) => string | undefined,
-): Kind<readonly string[]> {
+  readItem: (item: string) => Item | undefined,
+): Kind<readonly Item[]> {
   return new Kind(format, (value) => {
     const items: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : []
     const given = items.map((item) => String(item).trim()).filter((item) => item !== '')

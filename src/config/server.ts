@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DEFAULT_TOOL_SETS } from '../core/tool-sets.ts'
 import { databaseUrl } from './database.ts'
 import {
   action,
@@ -16,6 +17,7 @@ import {
   references,
   targets,
   text,
+  toolSets,
 } from './kinds.ts'
 
 const MIB = 1024 * 1024
@@ -68,8 +70,12 @@ export const serverTable = z.object({
     'Handle common MCP calls without the SDK. Off is slower, with the same behaviour.',
   ),
   mcp_tool_names: oneOf('dot', 'underscore').default(
-    'dot',
+    'underscore',
     'Separator in tool names: asyncgate.create_task or asyncgate_create_task. Both are always accepted.',
+  ),
+  mcp_toolsets: toolSets.default(
+    DEFAULT_TOOL_SETS,
+    'The tools that are listed for MCP clients that do not choose. All tools can be called; see docs/agents.md.',
   ),
   legacy_tools: boolean.default(
     false,

@@ -1,8 +1,17 @@
 import { z } from 'zod'
 import { checkRole, type Permission } from '../core/authorization.ts'
 import type { Caller } from '../core/principal.ts'
+import type { OperationSet } from '../core/tool-sets.ts'
 import { parse } from './input.ts'
 import type { Services } from './services.ts'
+
+/** The short form of a response: the default over MCP; over REST with `view=summary`. */
+export interface SummaryView<Output> {
+  readonly shape: z.ZodType<object>
+  /** Defaults that replace those of the input. */
+  readonly defaults?: Readonly<Record<string, unknown>>
+  of(output: Output, now: number): object
+}
 
 interface Description<Name extends string, Input extends z.ZodObject, Output extends z.ZodType<object>> {
   /** The MCP tool is called `asyncgate.` followed by this name; the method of the gate is its camel case form. */
@@ -25,6 +34,11 @@ interface Description<Name extends string, Input extends z.ZodObject, Output ext
   readonly needsPerson?: true
   /** Whether it may run as long as a wait does; it then stops between two steps when its caller disconnects. */
   readonly isLong?: true
+  /** The tool sets that include it. The set `all` always does. */
+  readonly toolsets?: readonly OperationSet[]
+  /** The fields that a model is shown; all of them if absent. The others are accepted too. */
+  readonly modelFields?: readonly string[]
+  readonly summary?: SummaryView<z.output<Output>>
 }
 
 type Path = `/v1/${string}`
@@ -41,6 +55,7 @@ export type Definition<
 > = Description<Name, Input, Output> & {
   /** The kind of principal that calls it; anyone if absent. */
   readonly actor?: Operation['actor']
+  readonly modelFields?: readonly (keyof z.output<Input> & string)[]
   /** Rewrites the input before it is validated, for example to treat null as absent. */
   readonly normalize?: (input: unknown) => unknown
   run(

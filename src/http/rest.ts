@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { mayTakeTime, type Operation } from '../features/define-operation.ts'
+import { callInView } from '../features/summary.ts'
 import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Exchange } from './exchange.ts'
 import { collectFields, fieldTypes } from './fields.ts'
@@ -33,7 +34,7 @@ export function restRoute(context: Context, operation: Operation): Route {
     const { caller, input } = identify(exchange, credential, operation, fields)
     const isHeld = takesTime(input) || exchange.response.destroyed
     const signal = isHeld ? held.signal(exchange.response) : undefined
-    const result = await gate.call(operation, caller, input, signal)
+    const result = await callInView(gate, operation, caller, input, 'full', signal)
     note(exchange, onlyTask(result) ?? result)
     await exchange.result(result)
   }

@@ -14,7 +14,9 @@ import type { Fields } from '../auth/caller.ts'
 import type { Gate } from '../features/gate.ts'
 import { VERSION } from '../util/version.ts'
 import { serveTasks, type TaskHandlers, taskHandlers } from './tasks/task-handlers.ts'
-import { gateTools, type ToolNames, waitToolName } from './tools/operation-tools.ts'
+import { directCall } from './tools/discover.ts'
+import { type Listing, type ToolNames, toolName } from './tools/listing.ts'
+import { gateTools } from './tools/operation-tools.ts'
 import { typeTools } from './tools/task-tools.ts'
 import {
   type Call,
@@ -65,13 +67,14 @@ export function createServer(definition: ServerDefinition, era: Era, callOf: Cal
     },
   })
   server.setRequestHandler('tools/list', async (_, context) => ({
-    tools: [...(await tools.list(callOf(context).credential, era))],
+    tools: [...(await tools.list(callOf(context), era))],
   }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const call = callOf(context, params.task)
-    const found = await tools.find(params.name, call.credential)
-    if (found === undefined) throw unknownTool(params.name)
-    return callTool(definition, found, params.arguments ?? {}, tellingProgress(call, context))
+    const { name, args } = directCall(params.name, params.arguments ?? {})
+    const found = await tools.find(name, call.credential)
+    if (found === undefined) throw unknownTool(name)
+    return callTool(definition, found, args, tellingProgress(call, context))
   })
   serveTasks(server, tasks, era, callOf)
   definition.extend?.(server, callOf)
@@ -106,6 +109,8 @@ export function unknownTool(name: string): ProtocolError {
 /** The options of every transport. */
 export interface ServerOptions {
   readonly toolNames?: ToolNames | undefined
+  /** The tools that are listed for clients that do not choose; those of agents by default. */
+  readonly listing?: Listing | undefined
   readonly legacyTools?: boolean | undefined
   /** Further task tools, besides the task types that are tools. */
   readonly sources?: readonly TaskToolSource[] | undefined
@@ -116,13 +121,13 @@ export interface ServerOptions {
 /** The MCP server of a gate. */
 export function defineServer(
   gate: Gate,
-  { toolNames, legacyTools, sources = [], onError = () => {} }: ServerOptions,
+  { toolNames, listing, legacyTools, sources = [], onError = () => {} }: ServerOptions,
 ): {
   readonly definition: ServerDefinition
   /** The listener is called when a list may have changed for some caller. Returns an unsubscribe function. */
   onLists(listener: (kind: ListKind) => void): () => void
 } {
-  const waitTool = waitToolName(toolNames)
+  const waitTool = toolName('wait_for_task', toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
   const reads = all.flatMap((source) => source.reads ?? [])
   return {
@@ -133,8 +138,8 @@ export function defineServer(
           (others, source) => mergeCapabilities(others, source.capabilities()),
           { tools: { listChanged: true } },
         ),
-      instructions: INSTRUCTIONS,
-      tools: gateTools({ gate, toolNames, legacyTools, sources: all, onError }),
+      instructions: instructions((name) => toolName(name, toolNames)),
+      tools: gateTools({ gate, toolNames, listing, legacyTools, sources: all, onError }),
       tasks: taskHandlers({ gate, waitTool, onError }),
       extend(server, callOf) {
         for (const source of reads) source.serve(server, callOf)
@@ -153,14 +158,16 @@ export function defineServer(
 }
 
 /** Shown to models when they connect. */
-export const INSTRUCTIONS = `AsyncGate keeps work that takes longer than one call. What you hand over survives restarts, of yours and of the server.
+export function instructions(tool: (operation: string) => string): string {
+  return `AsyncGate does work that outlasts a call. Tasks survive restarts of your program and of the server.
 
-To have work done: create_task (with an idempotency_key, so that a repeated call does not do it twice), then wait_for_task until done is true. If it is not done yet, do something else and come back; get_task always shows the latest. cancel_task stops it.
+To delegate work: ${tool('list_task_types')} shows what workers can do. ${tool('create_task')} returns a task_id immediately; send an idempotency_key so that a repeated call does not do the work twice. Go on with other work. Then call ${tool('wait_for_task')} until done is true, or come back later with ${tool('get_task')}. ${tool('cancel_task')} stops a task, ${tool('retry_task')} repeats a failed one.
 
-A tool whose name does not begin with asyncgate is a kind of work: it hands over the task and waits a while for the result. If it answers with a task_id instead, go on with wait_for_task. A task may wait for a person: if it needs input that you have, give it with answer_question; if it needs approval, tell the person you work for.
+Tools whose names do not begin with asyncgate are tasks too: they wait a while for the result. If one returns a task_id instead, continue with ${tool('wait_for_task')} and do not call it again.
 
-When a session starts: list_inbox shows what has come in for you, and list_open_obligations what is still under way. Read results with get_task, and ack_receipt what you have dealt with.
+A task may wait for a person. input_required: send the input with ${tool('answer_question')}. pending_approval: give the link in the reply to the person you work for, and go on.
 
-To do work as a worker: lease_next (wait_seconds waits for work), then do it. renew_lease well before expires_at, report_progress on the way, and end with complete, fail or release_lease. Once a call answers LEASE_INVALID_OR_EXPIRED the task is no longer yours: stop.
+When you start: ${tool('list_inbox')} shows the results and questions that came in while you were away. Read a result with ${tool('get_task')} or, if it is long, page by page with ${tool('fetch_task_result')}; then ${tool('ack_receipt')} what you have dealt with.
 
-Under a shared key say who you are in each call: agent_id, or worker_id for workers. An error has a hint that says what to do next; if retryable is true, send the same call again after a pause.`
+An error starts with its code and says what to do next.`
+}

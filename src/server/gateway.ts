@@ -5,7 +5,7 @@ import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { GatewaySettings } from '../gateway/calls/session.ts'
 import { GatewaySessions } from '../gateway/calls/sessions.ts'
 import { Upstreams, type UpstreamsOptions } from '../gateway/upstreams/upstreams.ts'
-import { waitToolName } from '../mcp/tools/operation-tools.ts'
+import { toolName } from '../mcp/tools/listing.ts'
 import { upstreamTools } from '../mcp/tools/task-tools.ts'
 import type { TaskToolSource } from '../mcp/tools/tool.ts'
 import type { Store } from '../store/store.ts'
@@ -75,7 +75,7 @@ export function openSessions(
       gate,
       waitSeconds: gateway_wait_seconds,
       cancelsAtTimeout: gateway_at_timeout === 'cancel',
-      waitTool: waitToolName(mcp_tool_names),
+      waitTool: toolName('wait_for_task', mcp_tool_names),
       onError: report,
     }),
   }

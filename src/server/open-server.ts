@@ -1,5 +1,6 @@
 import { Authenticator } from '../auth/credential.ts'
 import type { Config } from '../config/index.ts'
+import type { ServerValues } from '../config/server.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import { type Gate, openGate } from '../features/gate.ts'
 import type { Address } from '../features/links.ts'
@@ -7,6 +8,7 @@ import { NO_POLICIES } from '../features/policies/copy.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
 import { type Logger, logErrors } from '../http/log.ts'
+import { listingOf } from '../mcp/tools/listing.ts'
 import type { TaskToolSource } from '../mcp/tools/tool.ts'
 import { createMcpEndpoint } from '../mcp/transport/endpoint.ts'
 import { type StdioOptions, serveStdioMcp } from '../mcp/transport/stdio.ts'
@@ -37,7 +39,9 @@ export interface OpenGate {
   /** The tools of the upstreams, for MCP. */
   readonly sources: readonly TaskToolSource[]
   /** Serves one MCP client on a pair of streams; stdin and stdout if no other is given. */
-  serveStdio(options?: Pick<StdioOptions, 'credential' | 'relayed'>): { close(): Promise<void> }
+  serveStdio(options?: Pick<StdioOptions, 'credential' | 'relayed' | 'listing' | 'agent'>): {
+    close(): Promise<void>
+  }
   /** Waits for running work, then closes everything, the database last. */
   close(): Promise<void>
 }
@@ -78,8 +82,7 @@ export function openLocalGate(config: Config, logger: Logger, options: GateOptio
 /** Opens a server: a gate, and REST, MCP and the console over HTTP. */
 export function openServer(config: Config, logger: Logger, options: OpenOptions = {}): Promise<OpenServer> {
   const { localKey, drainMs, graceMs, ...gateOptions } = options
-  const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
-    config.server
+  const { host, port, max_body_bytes, mcp_fast_path, public_url } = config.server
   const onError = logErrors(logger)
   return ResourceStack.open(onError, async (stack) => {
     let address: Address | undefined
@@ -102,8 +105,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
       ...shared,
       sources: opened.sources,
       fastPath: mcp_fast_path,
-      toolNames: mcp_tool_names,
-      legacyTools: legacy_tools,
+      ...toolOptions(config.server),
       onError,
     })
     endpoints.defer(() => mcp.close())
@@ -195,10 +197,15 @@ async function compose(
   services.defer(() => email?.stop())
   const inboundMail = await email?.start(gate)
   const sources = [source]
-  const stdio = { sources, toolNames: server.mcp_tool_names, legacyTools: server.legacy_tools, onError }
-  const serveStdio: OpenGate['serveStdio'] = (given) => serveStdioMcp(gate, { ...given, ...stdio })
+  const stdio = { sources, ...toolOptions(server), onError }
+  const serveStdio: OpenGate['serveStdio'] = (given) => serveStdioMcp(gate, { ...stdio, ...given })
   const opened = { gate, upstreams, sources, serveStdio, close: () => stack.close() }
   return { opened, inboundMail }
+}
+
+/** How tools are listed. */
+function toolOptions({ mcp_tool_names, mcp_toolsets, legacy_tools }: ServerValues) {
+  return { toolNames: mcp_tool_names, listing: listingOf(mcp_toolsets), legacyTools: legacy_tools }
 }
 
 function withoutSlash(url: string): string {

@@ -135,6 +135,17 @@ describe('asyncgate tasks', () => {
     expect(stdout).toMatch(/^result +\{"answer":42\}$/m)
   })
 
+  it('--last stands for the newest task', async () => {
+    const task_id = await create('newest')
+    const shown = await askJson('tasks', 'show', '--last')
+    expect(shown).toMatchObject({ task_id, type: 'newest', status: 'queued' })
+    expectRefusal(await ask('tasks', 'wait', '--last', '--timeout', '0'), 1, `tasks wait ${task_id}`)
+    await complete('newest', 1)
+    expect((await ask('tasks', 'wait', '--last')).stdout).toMatch(/^took +\d+ ms$/m)
+    expectRefusal(await ask('tasks', 'show'), 2, 'TASK_ID is missing')
+    expectRefusal(await ask('tasks', 'show', task_id, '--last'), 2, 'not both')
+  })
+
   it('wait fails when the timeout is reached', async () => {
     const task_id = await create('slow')
     expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It continues')

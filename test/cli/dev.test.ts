@@ -1,13 +1,14 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cli, folder, type Server, startCli, startServer } from './support.ts'
+import { PROGRAM } from '../support/program.ts'
+import { cli, folder, type Server, startCli, startServer, testFolder } from './support.ts'
 
 let home: string
 let server: Server
 beforeAll(async () => {
   home = folder()
   // dev is the default command.
-  server = await startServer(['--demo'], home)
+  server = await startServer([], home)
 })
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
@@ -35,25 +36,42 @@ describe('asyncgate dev', () => {
     for (const path of files) expect((await fetch(`${server.url}${path}`)).status).toBe(200)
   })
 
-  it('--demo starts an echo worker', async () => {
-    const { code, stdout } = await cli(
-      ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait', '--json'],
-      { ASYNCGATE_URL: server.url },
-    )
+  it('dev includes an echo worker, and tasks create --wait prints the outcome', async () => {
+    const create = ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait']
+    const env = { ASYNCGATE_URL: server.url }
+    const { code, stdout } = await cli([...create, '--json'], env)
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'succeeded',
       result: { result: { echo: { hello: 'world' } } },
     })
+    const shown = await cli(create, env)
+    expect(shown.stdout).toMatch(
+      /^status +succeeded\ntook +[\d.]+ (ms|s)\nresult +\{"echo":\{"hello":"world"\}\}\ntask +[\w-]+\nconsole +http:\S+\n$/,
+    )
+    expect(shown.stdout).toContain(`${server.url}/console/tasks/`)
+  })
+
+  it('--no-demo starts no worker, and excludes --demo', async () => {
+    const plain = await startServer(['dev', '--no-demo'], testFolder())
+    const { stdout } = await cli(['workers'], { ASYNCGATE_URL: plain.url })
+    expect(stdout).toBe('There are no such workers.\n')
+    expect((await plain.stop()).stdout).not.toContain('tasks create echo')
+    expect(await cli(['dev', '--demo', '--no-demo'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not both'),
+    })
+    const accepted = await startServer(['dev', '--demo'], testFolder())
+    expect((await accepted.stop()).stdout).toContain('tasks create echo')
   })
 
   it('dev serves MCP to a client without a handshake', async () => {
-    const response = await fetch(`${server.url}/mcp`, {
+    const response = await fetch(`${server.url}/mcp${PROGRAM}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
     })
-    expect(await response.text()).toContain('asyncgate.create_task')
+    expect(await response.text()).toContain('asyncgate_create_task')
   })
 
   it('dev refuses a database that another server uses', async () => {

@@ -24,9 +24,9 @@ describe('CLI help', () => {
       expect(Object.keys(options)).toEqual(expect.arrayContaining(['json', 'help']))
     expect(await cli(['tasks', 'wait', '--help'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^asyncgate tasks wait TASK_ID \[options\]/),
+      stdout: expect.stringMatching(/^asyncgate tasks wait \[TASK_ID\] \[options\]/),
     })
-    expect((await cli(['help', 'tasks', 'wait'])).stdout).toContain('asyncgate tasks wait TASK_ID')
+    expect((await cli(['help', 'tasks', 'wait'])).stdout).toContain('asyncgate tasks wait [TASK_ID]')
     expect((await cli(['tasks'])).stdout).toContain('tasks cancel')
   })
 
@@ -59,7 +59,7 @@ describe('usage errors', () => {
     [['tasks', 'list', '--url', 'nowhere'], '"nowhere" is not a URL.', 'Give --url'],
     [
       ['mcp', 'config', '--client', 'x'],
-      '--client takes one of claude, codex',
+      '--client takes one of claude-code, claude-desktop',
       'See "asyncgate mcp config --help".',
     ],
   ])('the arguments %j are a usage error', async (args, expectedMessage, hint) => {

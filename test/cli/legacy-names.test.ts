@@ -9,6 +9,7 @@ import { reportConfig } from '../../src/config/index.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { openServer } from '../../src/server/open-server.ts'
 import { caller } from '../support/gates.ts'
+import { PROGRAM } from '../support/program.ts'
 import { startCli, testFolder } from './support.ts'
 
 const KEE = { agent_id: 'Kee' }
@@ -37,7 +38,7 @@ async function serve(settings: Readonly<Record<string, string>>) {
     rmSync(folder, { recursive: true, force: true })
   })
   const post = async (body: object) => {
-    const response = await fetch(`${server.url}/mcp`, {
+    const response = await fetch(`${server.url}/mcp${PROGRAM}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...body }),
@@ -90,7 +91,9 @@ describe('a server with legacy names enabled', () => {
 })
 
 it('asyncgate mcp serves the legacy names if they are enabled', async () => {
-  const child = startCli(['mcp'], testFolder(), { ASYNCGATE_LEGACY_TOOLS: 'true' })
+  const child = startCli(['mcp', '--toolsets', 'all', '--schemas', 'output'], testFolder(), {
+    ASYNCGATE_LEGACY_TOOLS: 'true',
+  })
   const { stdin, stdout } = child.process
   if (stdin === null || stdout === null) throw new Error('no pipes')
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()

@@ -39,7 +39,7 @@ async function run(file: string): Promise<{ code: unknown; text: string }> {
 }
 
 describe('code in the documentation', () => {
-  it('the code of docs/clients.md prints what the page says', { timeout: 60_000 }, async () => {
+  it('the code of docs/client-library.md prints what the page says', { timeout: 60_000 }, async () => {
     const config = loadConfig({
       env: {},
       file: devNull,
@@ -47,7 +47,7 @@ describe('code in the documentation', () => {
       preset: () => ({ allow_insecure_dev: true }),
     })
     const server = await openServer(config, createLogger('silent'), { drainMs: 0, graceMs: 0 })
-    // Like the worker of "asyncgate dev --demo".
+    // Like the worker of "asyncgate dev".
     const echo = task('echo', { run: (payload) => ({ echo: payload }) })
     const working = worker({ url: server.url, tasks: [echo], signals: false, logger: false })
     const stopped = working.run()
@@ -56,7 +56,9 @@ describe('code in the documentation', () => {
       await stopped
       await server.close()
     })
-    const file = programOf('docs/clients.md', (text) => text.replace('http://127.0.0.1:8080', server.url))
+    const file = programOf('docs/client-library.md', (text) =>
+      text.replace('http://127.0.0.1:8080', server.url),
+    )
     const { code, text } = await run(file)
     expect(code, text).toBe(0)
     expect(text).toContain("{ echo: { hello: 'world' } }")

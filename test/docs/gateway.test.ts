@@ -9,6 +9,7 @@ import { repositoryText } from '../core/documents.ts'
 import { until } from '../gateway/calls/support.ts'
 import { COUNTER, MAIN, startProcess } from '../gateway/sharing/support.ts'
 import { httpFixture } from '../gateway/upstreams/fixture-http.ts'
+import { PROGRAM } from '../support/program.ts'
 import { blocksOf } from './markdown.ts'
 
 const page = repositoryText('docs/gateway.md')
@@ -106,7 +107,7 @@ it('the other commands of docs/gateway.md work in order', async () => {
       hash = catalogue.find(({ tool }: { tool: string }) => tool === 'search').hash
     }
     if (line === 'asyncgate sessions') {
-      await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`)))
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp${PROGRAM}`)))
       await client.callTool({ name: 'wiki__echo', arguments: { text: 'hello' } })
       const { stdout } = await run(['sessions', '--json'])
       sessionId = JSON.parse(stdout).sessions[0].session_id

@@ -52,7 +52,7 @@ describe('generated part of docs/protocol.md', () => {
   it('every operation has a section', () => {
     for (const { name, rest } of OPERATIONS) {
       expect(page).toContain(`\n### ${name}\n`)
-      expect(page).toContain(`\`${rest.method} ${rest.path}\` · MCP \`asyncgate.${name}\``)
+      expect(page).toContain(`\`${rest.method} ${rest.path}\` · MCP \`asyncgate_${name}\``)
     }
   })
 

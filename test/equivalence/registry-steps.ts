@@ -91,10 +91,9 @@ export const registrySteps: readonly Step[] = [
   ),
   ok(
     'list_task_types',
-    { ...BOB, query: 'PRI', view: 'summary' },
-    { task_types: [{ type: 'print', description: 'Prints.', required: ['text'] }], next_cursor: null },
+    { ...BOB, query: 'PRI' },
+    { task_types: [{ type: 'print', description: 'Prints.', published_by: 'worker' }], next_cursor: null },
   ),
-  no('list_task_types', { ...BOB, view: 'short' }, 'VALIDATION_ERROR'),
   no('create_task', { ...ALICE, type: 'print', payload: { text: 1 } }, 'VALIDATION_ERROR'),
   no('register_worker', { ...W9, config: { text: 'x'.repeat(5000) } }, 'PAYLOAD_TOO_LARGE'),
   ok('list_workers', { ...BOB, limit: 1 }, { workers: [{}] }, 'workers'),

@@ -8,6 +8,7 @@ import type { Operation } from '../../src/features/define-operation.ts'
 import { serveStdioMcp } from '../../src/mcp/transport/stdio.ts'
 import { bareCall, META, modernPost, type Post } from '../mcp/endpoint.ts'
 import { AUTH_MODES, type AuthMode, asCaller, authSettings, type Fields } from '../support/auth-modes.ts'
+import { PROGRAM, PROGRAM_LISTING } from '../support/program.ts'
 import { type Received, restRequest, type Sent, serveHttp } from './http.ts'
 import type { JsonFields } from './step.ts'
 import type { World } from './world.ts'
@@ -119,7 +120,7 @@ async function overMcp(
 ): Promise<Transport> {
   const server = await serveAll(world, mode)
   const post = async ({ body, headers = {} }: Post, oneServer?: boolean) => {
-    const sent = { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers }
+    const sent = { method: 'POST', path: `/mcp${PROGRAM}`, body: JSON.stringify(body), headers }
     return server.send(
       { ...sent, headers: { accept: 'application/json, text/event-stream', ...headers } },
       oneServer,
@@ -198,7 +199,12 @@ async function connectStdio(
 ): Promise<StdioConnection> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const streams = { input: stdin, output: stdout }
-  const handle = serveStdioMcp(gate, { credential, streams, onError: (error) => errors.push(error) })
+  const handle = serveStdioMcp(gate, {
+    listing: PROGRAM_LISTING,
+    credential,
+    streams,
+    onError: (error) => errors.push(error),
+  })
   const lines = linesOf(stdout)
   const send = async (body: unknown): Promise<unknown> => {
     stdin.write(`${JSON.stringify(body)}\n`)

@@ -8,6 +8,7 @@ import { openApi } from '../../src/http/openapi/openapi.ts'
 import { gateTools } from '../../src/mcp/tools/operation-tools.ts'
 import { startServer } from '../../src/server/http-server.ts'
 import { admin, describeGates, worker } from '../support/gates.ts'
+import { PROGRAM_LISTING } from '../support/program.ts'
 import { refusal } from '../support/steps.ts'
 
 const countLetters = defineOperation({
@@ -50,9 +51,9 @@ describeGates('new operation', (open) => {
     const { gate } = await open()
     const credential = authenticator.authenticate({})
     const tools = gateTools({ gate, operations, onError: (error) => expect(error).toBeUndefined() })
-    const run = await tools.find('asyncgate.count_letters', credential)
+    const run = await tools.find('asyncgate_count_letters', credential)
     if (typeof run !== 'function') throw new Error('the tool is missing')
-    const call = { credential, signal: new AbortController().signal }
+    const call = { credential, listing: PROGRAM_LISTING, signal: new AbortController().signal }
     const args = { text: 'four', principal_kind: 'human', principal_id: 'root' }
     expect((await run(args, call)).structuredContent).toEqual({ letters: 4, tenant: 'default' })
   })
@@ -73,7 +74,7 @@ describe('new operation in generated documents', () => {
     expect(paths['/v1/letters/{text}']?.get).toMatchObject({
       operationId: 'count_letters',
       summary: 'Count letters',
-      'x-mcp-tool': 'asyncgate.count_letters',
+      'x-mcp-tool': 'asyncgate_count_letters',
     })
   })
 

@@ -4,6 +4,7 @@ import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
 import { type Received, restRequest, type Sent } from '../equivalence/http.ts'
 import { modernCall } from '../mcp/endpoint.ts'
 import { asCaller } from '../support/auth-modes.ts'
+import { PROGRAM } from '../support/program.ts'
 import type { FuzzRequest } from './requests.ts'
 import type { JsonFields } from './schema.ts'
 
@@ -12,7 +13,12 @@ export function wireRequest({ protocol, operation }: FuzzRequest, input: JsonFie
   const { headers: key, fields } = asCaller('shared key', input)
   if (protocol === 'REST') return { ...restRequest(operation, fields), headers: key }
   const { body, headers } = modernCall(`asyncgate.${operation.name}`, fields)
-  return { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers: { ...headers, ...key } }
+  return {
+    method: 'POST',
+    path: `/mcp${PROGRAM}`,
+    body: JSON.stringify(body),
+    headers: { ...headers, ...key },
+  }
 }
 
 /** A valid response: the result, or the code and body of an error. */

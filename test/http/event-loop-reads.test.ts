@@ -9,6 +9,7 @@ import { openStore, type Place } from '../proofs/place.ts'
 import { type Received, send, serveInProcess, whileProbing } from '../support/event-loop.ts'
 import { ALICE, put, queued, receipt, spec, uuid } from '../support/fixtures.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
+import { PROGRAM } from '../support/program.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
@@ -79,7 +80,7 @@ for (const { name, isThere, open } of STORES) {
       await store.close()
       // Parsing all of these payloads would need several times as much memory.
       const env = { ASYNCGATE_DATABASE_URL: opened.url, NODE_OPTIONS: '--max-old-space-size=512' }
-      server = await startServer(['dev'], folder(), env)
+      server = await startServer(['dev', '--no-demo'], folder(), env)
     })
 
     afterAll(async () => {
@@ -89,7 +90,7 @@ for (const { name, isThere, open } of STORES) {
 
     const get = (path: string) => send(server, path)
     const call = ({ body, headers = {} }: Post) =>
-      send(server, '/mcp', { body: Buffer.from(JSON.stringify(body)), headers })
+      send(server, `/mcp${PROGRAM}`, { body: Buffer.from(JSON.stringify(body)), headers })
     const query = (cursor?: string) => ({ agent_id: 'alice', limit: 200, ...(cursor && { cursor }) })
     const rest = (cursor?: string) =>
       get(`/v1/tasks?principal_id=alice&limit=200${cursor ? `&cursor=${cursor}` : ''}`)
@@ -119,7 +120,7 @@ for (const { name, isThere, open } of STORES) {
       'eight concurrent task lists over MCP of 2025': () => times(8, () => legacy()),
       'a JSON-RPC batch of lists': () =>
         times(1, () =>
-          send(server, '/mcp', {
+          send(server, `/mcp${PROGRAM}`, {
             body: Array.from({ length: 100 }, (_, i) => bareCall('asyncgate.list_tasks', query(), i).body),
           }),
         ),

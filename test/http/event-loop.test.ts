@@ -10,6 +10,7 @@ import {
   serveInProcess,
   whileProbing,
 } from '../support/event-loop.ts'
+import { PROGRAM } from '../support/program.ts'
 import { KEY, members } from './support.ts'
 
 // Each test starts a server, and a hostile request may run three times.
@@ -172,7 +173,7 @@ it.each(LARGE_FIELDS)('three times 8 MiB of %s do not block other requests', asy
 it.each(LARGE_FIELDS)('three times 8 MiB of %s over MCP do not block other requests', async (_, fields) => {
   const server = await serveInProcess()
   const sent = rawCall(modernCall('asyncgate.create_task'), fields)
-  const answers = await whileProbing(server, () => times(3, () => send(server, '/mcp', sent)))
+  const answers = await whileProbing(server, () => times(3, () => send(server, `/mcp${PROGRAM}`, sent)))
   expect([200, 400, 413]).toEqual(expect.arrayContaining(statuses(answers)))
   for (const { text } of answers) expect(text).toMatch(/VALIDATION_ERROR|PAYLOAD_TOO_LARGE/)
 })
@@ -181,20 +182,20 @@ it.each(ERAS)('arguments nested 100,000 deep over MCP in %s do not block other r
   const server = await serveInProcess()
   const deep = `{"type":"x","payload":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   const sent = rawCall(call, deep)
-  const answers = await whileProbing(server, () => times(8, () => send(server, '/mcp', sent)))
+  const answers = await whileProbing(server, () => times(8, () => send(server, `/mcp${PROGRAM}`, sent)))
   expect(statuses(answers)).toEqual([400])
 })
 
 it('a message nested 100,000 deep does not block other requests', async () => {
   const server = await serveInProcess()
   const body = Buffer.from('{"jsonrpc":'.repeat(100_000))
-  for (const path of ['/mcp', '/v1/tasks']) {
+  for (const path of [`/mcp${PROGRAM}`, '/v1/tasks']) {
     const answers = await whileProbing(server, () => times(8, () => send(server, path, { body })))
     expect(statuses(answers)).toEqual([400])
   }
 })
 
-it.each(['/mcp', '/v1/tasks'])(
+it.each([`/mcp${PROGRAM}`, '/v1/tasks'])(
   '8 MiB to %s without a key are refused and do not block other requests',
   async (path) => {
     const server = await serveInProcess({ ASYNCGATE_API_KEY: KEY })
@@ -207,7 +208,7 @@ it.each(['/mcp', '/v1/tasks'])(
 it('a batch of a hundred tools/list requests does not block other requests', async () => {
   const server = await serveInProcess()
   const body = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
-  const answers = await whileProbing(server, () => times(3, () => send(server, '/mcp', { body })))
+  const answers = await whileProbing(server, () => times(3, () => send(server, `/mcp${PROGRAM}`, { body })))
   expect(statuses(answers)).toEqual([200])
 })
 

@@ -4,6 +4,7 @@ import type { Gate } from '../../src/features/gate.ts'
 import { gateTools } from '../../src/mcp/tools/operation-tools.ts'
 import { put } from '../support/fixtures.ts'
 import { type Bench, describeGates } from '../support/gates.ts'
+import { PROGRAM_LISTING } from '../support/program.ts'
 import { createTask, KEY, members, type Served, serveGate, servers, textOf } from './support.ts'
 
 const MODES: readonly (readonly [string, AuthSettings])[] = [
@@ -49,7 +50,8 @@ describeGates('leases that are identified by their id alone', (open, storeName) 
     const tools = gateTools({ gate, legacyTools: true, onError: (error) => expect(error).toBeUndefined() })
     const run = await tools.find(name, credential)
     if (typeof run !== 'function') throw new Error(`there is no tool ${name}`)
-    return (await run(args, { credential, signal: new AbortController().signal })).structuredContent
+    return (await run(args, { credential, listing: PROGRAM_LISTING, signal: new AbortController().signal }))
+      .structuredContent
   }
 
   it.each(MODES)('a heartbeat to another server renews the lease, with %s', async (_, auth) => {

@@ -4,6 +4,7 @@ import { restRequest } from '../equivalence/http.ts'
 import { bareCall } from '../mcp/endpoint.ts'
 import { AUTH_MODES, authSettings, personKey, sharedKey } from '../support/auth-modes.ts'
 import { admin, agent, describeGates } from '../support/gates.ts'
+import { PROGRAM } from '../support/program.ts'
 import { members, serveGate } from './support.ts'
 
 const DECIDING = OPERATIONS.filter(({ needsPerson }) => needsPerson)
@@ -50,7 +51,10 @@ describe.each(AUTH_MODES)('decisions with %s', (mode) => {
           const refused = { status: 403, body: { code: 'FORBIDDEN' } }
           expect(await send(method, path, body, shared), operation.name).toMatchObject(refused)
           const call = bareCall(`asyncgate.${operation.name}`, claim)
-          const answer = await send('POST', '/mcp', call.body, { accept: 'application/json', ...shared })
+          const answer = await send('POST', `/mcp${PROGRAM}`, call.body, {
+            accept: 'application/json',
+            ...shared,
+          })
           const error = { isError: true, structuredContent: { code: 'FORBIDDEN' } }
           expect(members(answer.body.result), operation.name).toMatchObject(error)
         }

@@ -34,7 +34,7 @@ it('the document contains every operation with its method and path', () => {
   for (const { name, rest } of OPERATIONS) {
     const operation = document.paths[rest.path]?.[rest.method.toLowerCase()]
     expect(operation?.operationId).toBe(name)
-    expect(operation?.['x-mcp-tool']).toBe(`asyncgate.${name}`)
+    expect(operation?.['x-mcp-tool']).toBe(`asyncgate_${name}`)
   }
 })
 

@@ -4,14 +4,19 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { agentName } from '../../src/mcp/tools/identity.ts'
 import { serveStdioMcp } from '../../src/mcp/transport/stdio.ts'
-import { asCaller, suiteAuthMode } from '../support/auth-modes.ts'
+import { asCaller, personKey, suiteAuthMode } from '../support/auth-modes.ts'
 import { admin } from '../support/gates.ts'
-import { bareCall, contentOf, type McpServer, META, modernPost, startMcp } from './endpoint.ts'
+import { PROGRAM_LISTING } from '../support/program.ts'
+import { bareCall, contentOf, type McpServer, META, modernPost, postTo, startMcp } from './endpoint.ts'
 
 const ERAS = ['legacy', 'modern'] as const
 
 /** An official client with this name. */
-async function connect({ url }: McpServer, name: string, era: (typeof ERAS)[number]): Promise<Client> {
+async function connect(
+  { url }: Pick<McpServer, 'url'>,
+  name: string,
+  era: (typeof ERAS)[number],
+): Promise<Client> {
   const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
   const client = new Client({ name, version: '1' }, { versionNegotiation: { mode } })
   const { headers } = asCaller(suiteAuthMode(), {})
@@ -61,6 +66,51 @@ describe.each(ERAS)('a %s client without an agent_id', (era) => {
   })
 })
 
+describe.each(ERAS)('a %s client of a URL that names an agent', (era) => {
+  it('the client acts as that agent, and sees only the tasks of that agent', async () => {
+    const server = await startMcp()
+    const alice = await connect({ url: `${server.url}&agent=alice` }, 'Claude Code', era)
+    expect(await ownerOf(server, alice)).toMatchObject({ kind: 'agent', id: 'alice' })
+    const spaced = await connect({ url: `${server.url}&agent=a%20%26%20b` }, 'Claude Code', era)
+    expect(await ownerOf(server, spaced)).toMatchObject({ kind: 'agent', id: 'a & b' })
+    const listed = async (client: Client) =>
+      (await client.callTool({ name: 'asyncgate.list_tasks', arguments: {} })).structuredContent
+    expect(await listed(alice)).toMatchObject({ tasks: [{ created_by: { id: 'alice' } }] })
+    expect(await listed(spaced)).toMatchObject({ tasks: [{ created_by: { id: 'a & b' } }] })
+  })
+
+  it('a caller that the arguments or the metadata name takes precedence over the URL', async () => {
+    const server = await startMcp()
+    const client = await connect({ url: `${server.url}&agent=alice` }, 'Claude Code', era)
+    expect(await ownerOf(server, client, { agent_id: 'bob' })).toMatchObject({ id: 'bob' })
+    const _meta = { 'io.asyncgate/agent_id': 'carol' }
+    const answer = await client.callTool({ name: 'asyncgate.create_task', arguments: { type: 'x' }, _meta })
+    const { task_id } = created.parse(answer.structuredContent)
+    const { created_by } = await server.gate.getTask(admin(), { task_id })
+    expect(created_by).toMatchObject({ id: 'carol' })
+  })
+})
+
+it('a URL that names another principal than that of the key is refused', async () => {
+  const server = await startMcp()
+  const headers = { authorization: `Bearer ${personKey('root')}` }
+  const post = { ...bareCall('asyncgate.list_tasks', {}), headers }
+  const refused = await postTo(`${server.url}&agent=alice`, post)
+  expect(refused.body?.result).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
+  const accepted = await postTo(`${server.url}&agent=root`, post)
+  expect(accepted.body?.result).toMatchObject({ structuredContent: { tasks: [] } })
+})
+
+it.each(['agent=', 'agent=a&agent=b', `agent=${'x'.repeat(256)}`, 'agent=%00'])(
+  'a URL with %j is refused',
+  async (query) => {
+    const server = await startMcp()
+    const { status, body } = await postTo(`${server.url}&${query}`, bareCall('asyncgate.list_tasks', {}))
+    expect(status).toBe(400)
+    expect(body?.error?.data).toMatchObject({ code: 'VALIDATION_ERROR', details: { path: 'agent' } })
+  },
+)
+
 it('the receipt of a created task contains the client instance', async () => {
   const server = await startMcp()
   const instances = []
@@ -90,10 +140,17 @@ it('a client without a name acts as service:operator and cannot decide anything'
   }
 })
 
-it('a stdio client acts as the agent of its client name', async () => {
+it.each([
+  ['its client name', {}, 'zed'],
+  ['the option of the server', { agent: 'alice' }, 'alice'],
+])('a stdio client acts as the agent of %s', async (_, options, id) => {
   const server = await startMcp()
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(server.gate, { streams: { input: stdin, output: stdout } })
+  const handle = serveStdioMcp(server.gate, {
+    ...options,
+    listing: PROGRAM_LISTING,
+    streams: { input: stdin, output: stdout },
+  })
   onTestFinished(() => handle.close())
   const clientInfo = { name: 'Zed', version: '1' }
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
@@ -107,7 +164,7 @@ it('a stdio client acts as the agent of its client name', async () => {
     if (/"id":1[,}][^\n]*\n/.test(text) || /\n[^\n]*"id":1[^\n]*\n/.test(text)) break
   }
   const { tasks } = await server.gate.listTasks(admin(), {})
-  expect(tasks).toMatchObject([{ created_by: { kind: 'agent', id: 'zed' } }])
+  expect(tasks).toMatchObject([{ created_by: { kind: 'agent', id } }])
 })
 
 it.each([

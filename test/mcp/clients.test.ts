@@ -78,7 +78,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_, connect) => {
       Result.parse(await session.call(`asyncgate.${name}`, args))
     try {
       const { tools } = await session.list()
-      expect(tools.map(({ name }) => name)).toContain('asyncgate.create_task')
+      expect(tools.map(({ name }) => name)).toContain('asyncgate_create_task')
 
       const alice = { agent_id: 'alice' }
       const created = await call('create_task', { type: 'sum', payload: { numbers: [1, 2] }, ...alice })

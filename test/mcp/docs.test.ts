@@ -24,7 +24,7 @@ const Reply = z.object({ result: z.looseObject({}) })
 it('the commands of docs/mcp-tasks.md print what the page says', async () => {
   const home = testFolder()
   writeFileSync(join(home, 'types.yaml'), blockOf('yaml'))
-  const server = await startServer(['dev', '--demo'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
+  const server = await startServer(['dev'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
   const script = blockOf('sh').replace('http://127.0.0.1:8080', server.url)
   const { stdout } = await promisify(execFile)('bash', ['-euc', script])
   await server.stop()
@@ -39,7 +39,7 @@ it('the commands of docs/mcp-tasks.md print what the page says', async () => {
   expect(handle).toMatchObject({ resultType: 'task', status: 'working' })
   expect(seen).toMatchObject({
     status: 'completed',
-    result: { structuredContent: { echo: { hello: 'world' } } },
+    result: { content: [{ type: 'text', text: '{"echo":{"hello":"world"}}' }] },
   })
   expect(ack).toEqual({ resultType: 'complete', _meta: expect.anything() })
 }, 60_000)

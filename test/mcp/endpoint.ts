@@ -14,6 +14,7 @@ import {
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'
+import { PROGRAM } from '../support/program.ts'
 
 export const MODERN = '2026-07-28'
 
@@ -61,6 +62,8 @@ export interface Options {
   readonly maxBodyBytes?: number
   readonly allowed?: { readonly hosts: readonly string[]; readonly origins: readonly string[] }
   readonly requestId?: string
+  /** The query of the URL; by default that of programs. */
+  readonly query?: string
   /** Options of the gate besides its store. */
   readonly parts?: (store: Store) => Partial<GateOptions>
   /** Wraps the gate for the endpoint. */
@@ -203,7 +206,7 @@ export async function serveMcp(gate: Gate, options: Options = {}): Promise<McpSe
   server.keepAliveTimeout = 75_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = z.object({ port: z.number() }).parse(server.address())
-  const url = `http://127.0.0.1:${address.port}/mcp`
+  const url = `http://127.0.0.1:${address.port}/mcp${options.query ?? PROGRAM}`
   if (options.apiKey !== undefined) sendsOwnKey(url)
   return new McpServer(url, gate, endpoint, errors, async () => {
     await endpoint.close()

@@ -64,11 +64,11 @@ describe.skipIf(!hasPython)('the Python worker', () => {
   it('the worker publishes its task types', async () => {
     startPython(gate.url)
     await gate.agent.wait(await task('word_count', { text: 'one' }))
-    const { task_types } = await gate.agent.listTaskTypes({ view: 'summary' })
+    const { task_types } = await gate.agent.listTaskTypes({})
     expect(task_types).toMatchObject([
-      { type: 'count_down', required: ['seconds'], live_workers: 1 },
-      { type: 'flaky', required: ['failures'] },
-      { type: 'word_count', description: 'Counts the words of a text.', required: ['text'] },
+      { type: 'count_down', payload_schema: { required: ['seconds'] }, live_workers: 1 },
+      { type: 'flaky', payload_schema: { required: ['failures'] } },
+      { type: 'word_count', description: 'Counts the words of a text.' },
     ])
     await expect(task('word_count', { text: 3 })).rejects.toMatchObject({ details: { path: 'payload.text' } })
   })

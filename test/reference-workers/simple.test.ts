@@ -78,15 +78,19 @@ it('the reference workers publish their types with schemas', async () => {
   const warn = (...line: unknown[]) => warnings.push(line)
   work(gate, tasks, { publish: true, logger: { debug: ignore, info: ignore, warn, error: warn } })
   const published = await vi.waitFor(async () => {
-    const { task_types } = await gate.agent.listTaskTypes({ view: 'summary' })
+    const { task_types } = await gate.agent.listTaskTypes({})
     expect(task_types).toHaveLength(REFERENCE_TASKS.length)
     return task_types
   }, 10_000)
   expect(published).toMatchObject([
-    { type: 'command.execute', required: ['command'], description: expect.stringContaining('date') },
-    { type: 'echo', required: [] },
-    { type: 'http_get', required: ['url'] },
-    { type: 'sleep_then_return', required: ['seconds'] },
+    {
+      type: 'command.execute',
+      payload_schema: { required: ['command'] },
+      description: expect.stringContaining('date'),
+    },
+    { type: 'echo', payload_schema: null },
+    { type: 'http_get', payload_schema: { required: ['url'] }, output_schema: { type: 'object' } },
+    { type: 'sleep_then_return', payload_schema: { required: ['seconds'] } },
   ])
   await expect(gate.agent.submit('sleep_then_return', { seconds: '1' })).rejects.toMatchObject({
     details: { path: 'payload.seconds' },

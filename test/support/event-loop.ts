@@ -38,7 +38,7 @@ const ROUNDS = 3
  * settings, for example `ASYNCGATE_DATABASE_URL` or `ASYNCGATE_API_KEY`.
  */
 export async function serveInProcess(env: Readonly<Record<string, string>> = {}): Promise<ServedProcess> {
-  const server = await startServer(['dev'], testFolder(), env)
+  const server = await startServer(['dev', '--no-demo'], testFolder(), env)
   onTestFinished(async () => {
     await server.stop()
   })

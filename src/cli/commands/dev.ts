@@ -9,13 +9,15 @@ import { type Output, paint, warn } from '../output.ts'
 import type { Companion } from '../server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
 import { reportUpstreams } from './gateway/report-upstreams.ts'
-import { addToClaude } from './mcp.ts'
+import { addToClaude, addToOthers } from './mcp/clients.ts'
 
 const dev = command({
   name: 'dev',
-  summary: 'Start a development server: no key, loopback only, SQLite under .asyncgate/.',
+  summary:
+    'Start a development server: no key, loopback only, SQLite under .asyncgate/. It includes a worker for tasks of type echo.',
   options: {
-    demo: flag('also start a worker for tasks of type echo'),
+    'no-demo': flag('without the worker for tasks of type echo'),
+    demo: flag('with that worker, which is the default'),
     ...LISTEN_OPTIONS,
     ...SETTINGS_OPTIONS,
   },
@@ -37,7 +39,8 @@ const dev = command({
       )
     }
     for (const notice of config.notices) warn(notice)
-    const hasEcho = input.flag('demo')
+    const hasEcho = !input.flag('no-demo')
+    if (!hasEcho && input.flag('demo')) throw input.usageError('Give --demo or --no-demo, not both.')
     const { serveUntilStopped } = await import('../server-process.ts')
     await serveUntilStopped(config, output, (server) => {
       introduce(output, config, server.url, hasEcho)
@@ -83,9 +86,14 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
   if (server.console) output.print(`  console ${url}/console`)
   output.print(`  database ${withoutPassword(server.database_url)}`)
 
+  if (hasEcho) {
+    title('A first task, from another terminal in this folder')
+    output.print(`  npx asyncgate tasks create echo --payload '{"hello":"world"}' --wait`)
+  }
+
   title('An agent, over MCP')
   output.print(`  ${addToClaude(url)}`)
-  output.print(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
+  output.print(`  ${addToOthers(url)}`)
 
   title('An agent, over REST')
   output.print(`  ${post('/v1/tasks', { type: 'echo', principal_id: 'me', payload: { hello: 'world' } })}`)

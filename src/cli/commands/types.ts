@@ -9,7 +9,7 @@ const list = serverCommand({
     let cursor: string | undefined
     do {
       const page = await client.call('listTaskTypes', { limit: 200, cursor })
-      task_types.push(...page.task_types.filter((type) => 'payload_schema' in type))
+      task_types.push(...page.task_types)
       cursor = page.next_cursor ?? undefined
     } while (cursor !== undefined)
     output.result({ task_types }, () =>

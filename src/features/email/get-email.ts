@@ -87,6 +87,7 @@ export const listEmails = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'list',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/emails' },
   async run({ engine, mail: configured }, caller, { status, direction, task_id, limit, cursor }) {
     const mail = configuredMail(configured)
@@ -116,6 +117,7 @@ export const getEmail = defineOperation({
   input: z.strictObject({ email_id: emailId, include_content: includeContent }),
   output: fullEmailShape,
   access: 'list',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/emails/{email_id}' },
   effect: WRITES_ONCE,
   async run({ engine, mail: configured }, caller, { email_id, include_content = true }) {
@@ -139,6 +141,7 @@ export const retryEmail = defineOperation({
   }),
   actor: 'agent',
   access: 'create',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/emails/{email_id}/retry' },
   effect: WRITES_ONCE,
   async run({ engine, mail: configured }, caller, { email_id }) {

@@ -10,6 +10,7 @@ import { askedPrincipal, cursor, nextCursor, pageLimit, parse, principalFields }
 import { getReceipt, receiptSeq } from '../receipts/get-receipt.ts'
 import { describeItems } from './describe-items.ts'
 import { type InboxItemView, inboxItemShape } from './shape.ts'
+import { inboxSummary } from './summary.ts'
 
 interface InboxQuery extends ScanQuery<InboxItem> {
   readonly principal: PrincipalKey
@@ -52,6 +53,9 @@ export const listInbox = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'receipts',
+  toolsets: ['agent', 'ledger'],
+  modelFields: ['state', 'order', 'limit', 'cursor'],
+  summary: inboxSummary,
   rest: { method: 'GET', path: '/v1/inbox' },
   effect: WRITES,
   example: { principal_id: 'planner', limit: 20 },
@@ -159,6 +163,8 @@ export const inboxStats = defineOperation({
       .describe('Share of the items whose result was stored in a memory, from 0 to 1; null without items'),
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
+  modelFields: ['days'],
   rest: { method: 'GET', path: '/v1/inbox/stats' },
   async run({ engine, fetches }, caller, { days, ...asked }) {
     const { tenant } = await engine.tenant(caller.tenant)

@@ -46,6 +46,8 @@ export const markInbox = defineOperation({
     items: z.array(marksShape).readonly().describe('The marked items'),
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
+  modelFields: ['as', 'receipt_ids', 'task_ids'],
   rest: { method: 'POST', path: '/v1/inbox/mark' },
   effect: WRITES_ONCE,
   example: {

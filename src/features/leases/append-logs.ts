@@ -53,6 +53,7 @@ export const appendLogs = defineOperation({
   }),
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/logs' },
   effect: WRITES,
   example: {

@@ -53,6 +53,7 @@ export const complete = defineOperation({
   output: completedShape,
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/complete' },
   effect: WRITES_ONCE,
   example: {
@@ -166,6 +167,7 @@ export const fail = defineOperation({
   }),
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/fail' },
   effect: WRITES_ONCE,
   example: {

@@ -59,6 +59,15 @@ export const leaseNext = defineOperation({
   output: leasedShape,
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
+  modelFields: [
+    'worker_id',
+    'accept_types',
+    'capabilities',
+    'max_tasks',
+    'lease_ttl_seconds',
+    'wait_seconds',
+  ],
   rest: { method: 'POST', path: '/v1/leases/claim' },
   effect: WRITES,
   example: {

@@ -21,6 +21,7 @@ export const startTask = defineOperation({
   }),
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/running' },
   effect: WRITES_ONCE,
   async run({ engine, workers }, caller, input) {
@@ -54,6 +55,7 @@ export const renewLease = defineOperation({
   output: renewedShape,
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/leases/renew' },
   effect: WRITES,
   example: { ...EXAMPLE_LEASE, extend_by_seconds: 300 },
@@ -114,6 +116,7 @@ export const releaseLease = defineOperation({
   output: z.object({ ok, status: z.literal('queued').describe('The new status') }),
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/leases/release' },
   effect: WRITES_ONCE,
   async run({ engine, workers }, caller, input) {
@@ -145,6 +148,7 @@ export const reportCancel = defineOperation({
   }),
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancellation' },
   effect: WRITES_ONCE,
   async run({ engine, workers, cancellations }, caller, { stage, ...input }) {

@@ -42,6 +42,7 @@ export const reportProgress = defineOperation({
   output: z.object({ ok, ...expiryFields, ...drainField }),
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/progress' },
   effect: WRITES,
   example: {

@@ -25,6 +25,7 @@ export const listPolicies = defineOperation({
       .describe('The action where no rule decides'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/policies' },
   async run({ engine, policies }, caller) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -41,6 +42,7 @@ export const getPolicy = defineOperation({
   input: ruleInput,
   output: policyShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/policies/{id}' },
   async run({ engine, policies }, caller, { id }) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -59,6 +61,7 @@ export const putPolicy = defineOperation({
   normalize: withoutNulls,
   output: policyShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/policies' },
   effect: WRITES_ONCE,
   needsPerson: true,
@@ -86,6 +89,7 @@ export const removePolicy = defineOperation({
     removed: z.boolean().describe('False if there was no such rule'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/policies/{id}/remove' },
   effect: ENDS,
   needsPerson: true,
@@ -102,6 +106,7 @@ export const listRedactionPatterns = defineOperation({
   input: z.strictObject({}),
   output: z.object({ patterns: z.array(patternShape).readonly().describe('All patterns') }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/redaction-patterns' },
   async run({ engine, policies }, caller) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -119,6 +124,7 @@ export const putRedactionPattern = defineOperation({
   normalize: withoutNulls,
   output: patternShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/redaction-patterns' },
   effect: WRITES_ONCE,
   needsPerson: true,
@@ -142,6 +148,7 @@ export const removeRedactionPattern = defineOperation({
     removed: z.boolean().describe('False if there was no such pattern'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/redaction-patterns/{name}/remove' },
   effect: ENDS,
   needsPerson: true,

@@ -79,6 +79,7 @@ export const testPolicy = defineOperation({
   normalize: withoutNullsInLists,
   output: testedShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/policies/test' },
   effect: READS,
   example: { context: { type: 'buy', args: { amount: 500 } } },

@@ -14,6 +14,7 @@ import { readTask } from '../tasks/read-task.ts'
 import { statusShape, workShape } from '../tasks/shape.ts'
 import { contentHashOf, workAt } from '../tasks/work.ts'
 import { questionOf } from './decision.ts'
+import { approvalListSummary } from './summary.ts'
 import { answerMembers, decisionFields, principalOrNull, questionFields } from './view.ts'
 
 const differencesShape = z.array(
@@ -98,6 +99,8 @@ export const listApprovals = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'list',
+  toolsets: ['operator'],
+  summary: approvalListSummary,
   rest: { method: 'GET', path: '/v1/approvals' },
   example: { state: 'open' },
   async run({ engine }, caller, { limit, cursor, state, type }) {
@@ -145,6 +148,7 @@ export const getApproval = defineOperation({
   }),
   output: approvalShape,
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/approvals/{task_id}' },
   async run({ engine }, caller, { task_id, n }) {
     const tenant = await engine.tenant(caller.tenant)

@@ -57,6 +57,7 @@ export const approve = defineOperation({
   output: decisionShape,
   actor: 'agent',
   access: 'approve',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/approvals/{task_id}/approve' },
   effect: WRITES_ONCE,
   needsPerson: true,

@@ -65,6 +65,7 @@ export const ask = defineOperation({
   output: askedShape,
   actor: 'worker',
   access: 'lease',
+  toolsets: ['worker'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/ask' },
   effect: WRITES_ONCE,
   example: {

@@ -129,6 +129,8 @@ export const answerQuestion = defineOperation({
   output: decisionShape,
   actor: 'agent',
   access: 'answer',
+  toolsets: ['agent'],
+  modelFields: ['task_id', 'n', 'content'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/answer' },
   effect: WRITES_ONCE,
   example: {
@@ -171,6 +173,7 @@ export const deny = defineOperation({
   output: decisionShape,
   actor: 'agent',
   access: 'approve',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/approvals/{task_id}/deny' },
   effect: ENDS,
   needsPerson: true,

@@ -15,6 +15,7 @@ import { type TaskView, taskShape } from '../tasks/shape.ts'
 import { inTurns, taskView } from '../tasks/view.ts'
 import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
 import { findOwedTasks } from './list-receipts.ts'
+import { bootstrapSummary } from './summary.ts'
 
 /** The capabilities are stored with the relationship, so they have to be short. */
 const MAX_CAPABILITIES_BYTES = 16 * 1024
@@ -79,6 +80,9 @@ export const bootstrap = defineOperation({
       .describe('Where the next call continues'),
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
+  modelFields: ['since_receipt_id'],
+  summary: bootstrapSummary,
   rest: { method: 'GET', path: '/v1/bootstrap' },
   effect: WRITES_ONCE,
   async run({ engine, environment }, caller, asked) {

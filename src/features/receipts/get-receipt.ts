@@ -94,6 +94,7 @@ export const getReceipt = defineOperation({
   input,
   output: receiptShape,
   access: 'receipts',
+  toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}' },
   async run({ engine }, caller, { receipt_id }) {
     const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
@@ -116,6 +117,7 @@ export const checkTerminator = defineOperation({
     terminator: receiptShape.optional().describe('The receipt that closed it'),
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}/terminator' },
   async run({ engine }, caller, { receipt_id }) {
     const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
@@ -142,6 +144,7 @@ export const ackReceipt = defineOperation({
     receipt_id: z.string().describe('Id of the receipt that records the acknowledgement'),
   }),
   access: 'receipts',
+  toolsets: ['agent', 'ledger'],
   rest: { method: 'POST', path: '/v1/receipts/{receipt_id}/ack' },
   effect: WRITES_ONCE,
   async run({ engine }, caller, { receipt_id }) {

@@ -46,6 +46,7 @@ export const listReceiptsLedger = defineOperation({
     next_cursor: nextReceiptCursor,
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/ledger' },
   async run({ engine }, caller, { task_id, lease_id, status, receipt_type, since_receipt_id, limit }) {
     if ([task_id, lease_id, status, receipt_type].every((value) => value === undefined)) {

@@ -11,6 +11,7 @@ import { defineOperation } from '../define-operation.ts'
 import { askedPrincipal, pageLimit, principalFields, taskId, text } from '../input.ts'
 import { relationshipShape, relationshipView, serverShape, serverView } from '../server/server.ts'
 import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
+import { obligationsSummary, receiptListSummary } from './summary.ts'
 
 export const listOpenObligations = defineOperation({
   name: 'list_open_obligations',
@@ -28,6 +29,9 @@ export const listOpenObligations = defineOperation({
       .describe('Send it as since_receipt_id to get the next page; null on the last page'),
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
+  modelFields: ['since_receipt_id', 'limit'],
+  summary: obligationsSummary,
   rest: { method: 'GET', path: '/v1/obligations/open' },
   example: { principal_id: 'planner' },
   async run({ engine, environment }, caller, { since_receipt_id, limit, ...asked }) {
@@ -139,6 +143,8 @@ export const listReceipts = defineOperation({
     next_cursor: nextReceiptCursor,
   }),
   access: 'receipts',
+  toolsets: ['ledger'],
+  summary: receiptListSummary,
   rest: { method: 'GET', path: '/v1/receipts' },
   example: { principal_id: 'planner', task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c' },
   async run({ engine }, caller, asked) {

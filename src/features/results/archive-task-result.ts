@@ -35,6 +35,7 @@ export const archiveTaskResult = defineOperation({
   output: archivedShape,
   actor: 'agent',
   access: 'cancel',
+  toolsets: ['ledger'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/archive' },
   effect: ENDS,
   run: ({ engine, results }, caller, { task_id }) => archiveResult({ engine, results }, caller, task_id),
@@ -112,6 +113,7 @@ export const promoteTaskResult = defineOperation({
   }),
   actor: 'agent',
   access: 'create',
+  toolsets: ['ledger'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/promote' },
   effect: WRITES_ONCE,
   async run({ engine, results, fetches, memory }, caller, { task_id, kind, domain, archive, purge }, signal) {

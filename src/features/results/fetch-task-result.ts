@@ -62,6 +62,7 @@ export const fetchTaskResult = defineOperation({
   input: fetchResultInput,
   output: fetchedShape,
   access: 'read',
+  toolsets: ['agent'],
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/result/content' },
   example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', principal_id: 'planner', offset: 32768 },
   run: ({ engine, results, fetches }, caller, input) =>

@@ -50,6 +50,7 @@ export const getConfig = defineOperation({
     version,
   }),
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/config' },
   async run({ engine }) {
     return {
@@ -80,6 +81,7 @@ export const health = defineOperation({
   input: z.strictObject({}),
   output: healthShape,
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/health' },
   run: ({ engine }) => checkHealth(engine.store),
 })

@@ -30,6 +30,7 @@ export const listSessions = defineOperation({
   output: z.object({ sessions: z.array(sessionShape).readonly().describe('The sessions that you may see') }),
   actor: 'agent',
   access: 'list',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/sessions' },
   async run({ engine, toolCalls }, caller) {
     return { sessions: await visibleSessions(engine, await registryOf(engine, toolCalls, caller), caller) }
@@ -45,6 +46,7 @@ export const getSession = defineOperation({
   output: countedSessionShape,
   actor: 'agent',
   access: 'list',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
   async run({ engine, toolCalls }, caller, { session_id }) {
     const session = await findSession(engine, await registryOf(engine, toolCalls, caller), caller, session_id)
@@ -63,6 +65,7 @@ export const setSession = defineOperation({
   input: setSessionInput,
   output: sessionShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/sessions/{session_id}' },
   effect: WRITES_ONCE,
   async run({ engine, toolCalls }, caller, change) {
@@ -88,6 +91,7 @@ export const endSession = defineOperation({
   output: endedSessionShape,
   actor: 'agent',
   access: 'cancel',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/sessions/{session_id}/end' },
   effect: ENDS,
   async run({ engine, toolCalls }, caller, { session_id, mode }) {

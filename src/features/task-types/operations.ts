@@ -4,6 +4,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, text, withoutNulls } from '../input.ts'
+import { summaryView } from '../summary.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import type { UsualDurations } from './durations.ts'
 import {
@@ -18,6 +19,38 @@ import {
 import type { TaskTypeRule } from './task-type-rule.ts'
 import type { TaskTypes } from './task-types.ts'
 
+const typeListShape = z.object({
+  task_types: z.array(listedTypeShape).readonly().describe('The task types of this page'),
+  next_cursor: nextCursor,
+})
+
+/** One row per type. A model that has found its type with query also gets the schema. */
+const typeListSummary = summaryView({
+  shape: z.object({ task_types: z.array(summaryTypeShape).readonly(), next_cursor: nextCursor }),
+  defaults: { limit: 20 },
+  of: ({ task_types, next_cursor }: z.output<typeof typeListShape>) => ({
+    task_types: task_types.map((type) => summaryOf(type, task_types.length === 1)),
+    next_cursor,
+  }),
+})
+
+const MAX_SUMMARY = 200
+
+function summaryOf(
+  { type, description, payload_schema, live_workers, usual_seconds }: ListedType,
+  withSchema: boolean,
+): z.output<typeof summaryTypeShape> {
+  const required = Array.isArray(payload_schema?.required) ? payload_schema.required : []
+  return {
+    type,
+    description: description === null ? null : cleanLine(description, MAX_SUMMARY),
+    required: required.map(String),
+    ...(withSchema && payload_schema !== null && { payload_schema }),
+    live_workers,
+    usual_seconds,
+  }
+}
+
 export const getTaskType = defineOperation({
   name: 'get_task_type',
   title: 'Get a task type',
@@ -26,6 +59,7 @@ export const getTaskType = defineOperation({
   input: z.strictObject({ type: taskTypeName }),
   output: listedTypeShape,
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/task-types/{type}' },
   async run(services, caller, { type }) {
     const { tenant } = await services.engine.tenant(caller.tenant)
@@ -39,28 +73,20 @@ export const listTaskTypes = defineOperation({
   name: 'list_task_types',
   title: 'List task types',
   description:
-    'The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, each with the payload that it expects, the number of live workers and the usual duration. Repeat with next_cursor until it is null.',
+    'The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, with the number of live workers and the usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null.',
   input: z.strictObject({
     query: text(255)
       .optional()
       .describe('Only types whose name or description contains this text; upper and lower case are the same'),
-    view: z
-      .enum(['full', 'summary'])
-      .default('full')
-      .describe('summary: one short row per type, without schemas; get_task_type has the rest'),
     limit: pageLimit,
     cursor: text(255).optional().describe('next_cursor of the previous page'),
   }),
-  output: z.object({
-    task_types: z
-      .array(z.union([listedTypeShape, summaryTypeShape]))
-      .readonly()
-      .describe('The task types of this page'),
-    next_cursor: nextCursor,
-  }),
+  output: typeListShape,
+  summary: typeListSummary,
   access: 'read',
+  toolsets: ['agent', 'operator'],
   rest: { method: 'GET', path: '/v1/task-types' },
-  async run(services, caller, { query = '', view, limit, cursor = '' }) {
+  async run(services, caller, { query = '', limit, cursor = '' }) {
     const { tenant } = await services.engine.tenant(caller.tenant)
     const { rules } = await services.taskTypes.fresh(tenant)
     const found = [...rules.values()]
@@ -68,9 +94,8 @@ export const listTaskTypes = defineOperation({
       .sort((a, b) => (a.view.type < b.view.type ? -1 : 1))
     const page = found.slice(0, limit)
     const viewOf = await typeViews(services, tenant)
-    const views = await Promise.all(page.map(viewOf))
     return {
-      task_types: view === 'summary' ? views.map(summaryOf) : views,
+      task_types: await Promise.all(page.map(viewOf)),
       next_cursor: found.length > limit ? (page.at(-1)?.view.type ?? null) : null,
     }
   },
@@ -106,19 +131,6 @@ function isMatch({ type, description }: TaskTypeView, query: string): boolean {
   return type.toLowerCase().includes(query) || (description ?? '').toLowerCase().includes(query)
 }
 
-const MAX_SUMMARY = 200
-
-function summaryOf({ type, description, payload_schema, live_workers, usual_seconds }: ListedType) {
-  const required = Array.isArray(payload_schema?.required) ? payload_schema.required : []
-  return {
-    type,
-    description: description === null ? null : cleanLine(description, MAX_SUMMARY),
-    required: required.map(String),
-    live_workers,
-    usual_seconds,
-  }
-}
-
 /** The types of a tenant that are MCP tools. The list is the same object until it changes. */
 export async function toolTypes(
   { engine, taskTypes }: { readonly engine: Engine; readonly taskTypes: TaskTypes },
@@ -138,6 +150,7 @@ export const registerTaskType = defineOperation({
   normalize: withoutNulls,
   output: taskTypeShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/task-types' },
   effect: WRITES_ONCE,
   example: {
@@ -170,6 +183,7 @@ export const removeTaskType = defineOperation({
     removed: z.boolean().describe('False if the type was not registered'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/task-types/{type}/remove' },
   effect: ENDS,
   async run({ engine, taskTypes }, caller, { type }) {

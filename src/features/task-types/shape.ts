@@ -133,6 +133,9 @@ export const summaryTypeShape = z.object({
   type: z.string().describe('Name of the task type'),
   description: z.string().nullable().describe('What the task type is for, on one line'),
   required: z.array(z.string()).readonly().describe('Names of the payload fields that are required'),
+  payload_schema: jsonObject
+    .optional()
+    .describe('JSON Schema of the payload, if this is the only type of the page'),
   live_workers: liveWorkers,
   usual_seconds: usualSeconds,
 })

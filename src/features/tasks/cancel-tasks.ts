@@ -24,6 +24,7 @@ export const cancelTask = defineOperation({
   }),
   actor: 'agent',
   access: 'cancel',
+  toolsets: ['agent'],
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancel' },
   effect: ENDS,
   async run({ engine }, caller, { task_id, reason = null }) {
@@ -86,6 +87,7 @@ export const cancelTasks = defineOperation({
   }),
   actor: 'agent',
   access: 'cancel',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/tasks/cancel' },
   effect: ENDS,
   example: { principal_id: 'planner', labels: { team: 'search' }, reason: 'no longer needed' },

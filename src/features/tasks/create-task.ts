@@ -3,6 +3,7 @@ import { defineOperation, WRITES } from '../define-operation.ts'
 import { parse } from '../input.ts'
 import { itemError, MAX_ITEMS, outcomesOf } from '../many.ts'
 import { createTask as create, createdShape } from './create.ts'
+import { createdSummary } from './summary.ts'
 import { createInput } from './task-input.ts'
 
 export const createTask = defineOperation({
@@ -16,6 +17,23 @@ export const createTask = defineOperation({
   output: createdShape,
   actor: 'agent',
   access: 'create',
+  toolsets: ['agent'],
+  modelFields: [
+    'type',
+    'payload',
+    'summary',
+    'body',
+    'idempotency_key',
+    'priority',
+    'delay_seconds',
+    'timeout_seconds',
+    'deadline_at',
+    'max_attempts',
+    'requirements',
+    'session_id',
+    'labels',
+  ],
+  summary: createdSummary,
   rest: { method: 'POST', path: '/v1/tasks' },
   effect: WRITES,
   repeat: 'idempotent with an `idempotency_key`',

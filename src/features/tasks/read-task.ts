@@ -17,6 +17,7 @@ import { cursor, jsonObject, nextCursor, pageLimit, parse, taskId, time } from '
 import { objectOf } from '../policies/values.ts'
 import type { Cancellations } from './cancellations.ts'
 import { type TaskView, taskShape } from './shape.ts'
+import { taskSummary } from './summary.ts'
 import { progressView, type ViewDeps, viewOf, viewsOf } from './view.ts'
 
 export async function readTask(engine: Engine, tenant: TenantRef, id: string): Promise<TaskRecord> {
@@ -87,6 +88,8 @@ export const getTask = defineOperation({
   input: taskIdInput,
   output: taskShape,
   access: 'read',
+  toolsets: ['agent', 'operator'],
+  summary: taskSummary,
   rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
   async run({ engine, cancellations, links, fetches }, caller, { task_id }) {
     const record = await readableTask(engine, caller, task_id)
@@ -164,6 +167,7 @@ export const listLogs = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
   async run({ engine }, caller, { task_id, limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)

@@ -7,6 +7,7 @@ import { defineOperation, WRITES } from '../define-operation.ts'
 import { taskId } from '../input.ts'
 import { createdShape, createTask } from './create.ts'
 import { readTask } from './read-task.ts'
+import { createdSummary } from './summary.ts'
 import { inputOf, retryFields } from './task-input.ts'
 
 /** A terminal task stays terminal: the retry is a new task, caused by the receipt that ended the original. */
@@ -20,6 +21,9 @@ export const retryTask = defineOperation({
   output: createdShape,
   actor: 'agent',
   access: 'retry',
+  toolsets: ['agent'],
+  modelFields: ['task_id', 'idempotency_key'],
+  summary: createdSummary,
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/retry' },
   effect: WRITES,
   repeat: 'idempotent with an `idempotency_key`',

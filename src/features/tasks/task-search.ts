@@ -11,6 +11,7 @@ import { nextTurn } from '../../util/turns.ts'
 import { defineOperation } from '../define-operation.ts'
 import { cursor, labels, nextCursor, pageLimit, text } from '../input.ts'
 import { type TaskCounts, taskCountsShape, taskShape } from './shape.ts'
+import { taskListSummary } from './summary.ts'
 import { viewsOf } from './view.ts'
 
 /** The British spelling is accepted too. */
@@ -192,6 +193,9 @@ export const listTasks = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'list',
+  toolsets: ['agent', 'operator'],
+  modelFields: ['status', 'type', 'session_id', 'labels', 'limit', 'cursor'],
+  summary: taskListSummary,
   rest: { method: 'GET', path: '/v1/tasks' },
   example: { principal_id: 'planner', status: 'failed', labels: { team: 'search' }, limit: 20 },
   async run({ engine, cancellations }, caller, { limit, cursor, ...asked }) {
@@ -220,6 +224,7 @@ export const countTasks = defineOperation({
   input: z.strictObject(countedBy),
   output: taskCountsShape,
   access: 'list',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/tasks/counts' },
   example: { principal_id: 'planner', session_id: 'report-2026-01' },
   async run({ engine }, caller, input) {

@@ -7,6 +7,7 @@ import { MAX_WAIT_SECONDS, taskId } from '../input.ts'
 import { liveWorkers, outlook } from './outlook.ts'
 import { readableTask } from './read-task.ts'
 import { taskShape } from './shape.ts'
+import { taskSummary } from './summary.ts'
 import { viewOf } from './view.ts'
 
 const waitedShape = taskShape.extend({
@@ -41,6 +42,8 @@ export const waitForTask = defineOperation({
   }),
   output: waitedShape,
   access: 'read',
+  toolsets: ['agent'],
+  summary: taskSummary,
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
   example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', principal_id: 'planner', wait_seconds: 50 },
   async run(

@@ -30,6 +30,7 @@ export const listUpstreams = defineOperation({
     upstreams: z.array(upstreamShape).readonly().describe('All upstreams, sorted by name'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/upstreams' },
   async run({ engine, upstreams }, caller) {
     return { upstreams: (await registryOf(engine, upstreams, caller)).list() }
@@ -44,6 +45,7 @@ export const getUpstream = defineOperation({
   input: z.strictObject({ name: upstreamName }),
   output: ruledUpstreamShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/upstreams/{name}' },
   async run({ engine, policies, upstreams }, caller, { name }) {
     const found = (await registryOf(engine, upstreams, caller)).get(name)
@@ -81,6 +83,7 @@ export const addUpstream = defineOperation({
   input: addUpstreamInput,
   output: upstreamShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/upstreams' },
   effect: WRITES_ONCE,
   needsPerson: true,
@@ -120,6 +123,7 @@ export const removeUpstream = defineOperation({
     removed: z.boolean().describe('False if there was no such upstream'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/upstreams/{name}/remove' },
   effect: ENDS,
   needsPerson: true,
@@ -148,6 +152,7 @@ export const acceptUpstreamTool = defineOperation({
   }),
   output: upstreamToolShape,
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/upstreams/{name}/accept' },
   effect: WRITES_ONCE,
   needsPerson: true,

@@ -28,6 +28,7 @@ export const listWorkers = defineOperation({
     next_cursor: nextCursor,
   }),
   access: 'read',
+  toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/workers' },
   async run({ engine, workers }, caller, { state, limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -54,6 +55,7 @@ export const drainWorker = defineOperation({
     drain: z.boolean().describe('Whether the worker has to stop'),
   }),
   access: 'manage',
+  toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/workers/{worker_id}/drain' },
   effect: WRITES_ONCE,
   example: { worker_id: 'w1', drain: true },

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { RETRY_MODES, type RetryMode, type UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { UpstreamTool } from '../../features/upstreams/upstreams.ts'
 
-/** The limit of common MCP clients. */
-const MAX_NAME = 128
+/** The limit of several model APIs. */
+const MAX_NAME = 64
 const FITTING = /^[A-Za-z0-9_-]+$/
 const HASH_CHARACTERS = 10
 

@@ -5,7 +5,9 @@ import {
   type JsonSchema,
   type Operation,
   outputSchema,
+  schemaOf,
 } from '../../features/define-operation.ts'
+import { VIEW_DESCRIPTION, VIEWS } from '../../features/summary.ts'
 import { VERSION } from '../../util/version.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { endpointOperation, type PathOperation, parameter } from './endpoints.ts'
@@ -85,6 +87,7 @@ function pathOperation(operation: Operation, refer: (schema: JsonSchema) => Json
     ...(method === 'GET' ? rest : []).map(([name, schema]) =>
       name === 'labels' ? LABEL_PARAMETER : parameter('query', name, schema, required.includes(name)),
     ),
+    ...(operation.summary === undefined ? [] : [VIEW_PARAMETER]),
   ]
   const missing = required.filter((name) => !inPath.includes(name))
   const body = {
@@ -100,7 +103,7 @@ function pathOperation(operation: Operation, refer: (schema: JsonSchema) => Json
     description: operation.description,
     ...(operation.name === 'bootstrap' && { deprecated: true }),
     ...(operation.name === 'health' && { security: [] }),
-    'x-mcp-tool': `asyncgate.${operation.name}`,
+    'x-mcp-tool': `asyncgate_${operation.name}`,
     ...(parameters.length > 0 && { parameters }),
     ...(method === 'POST' && {
       requestBody: { required: missing.length > 0, content: { 'application/json': { schema: body } } },
@@ -108,12 +111,24 @@ function pathOperation(operation: Operation, refer: (schema: JsonSchema) => Json
     responses: {
       200: {
         description: 'Success',
-        content: { 'application/json': { schema: refer(outputSchema(operation)) } },
+        content: {
+          'application/json': {
+            schema: refer(outputSchema(operation)),
+            ...(operation.summary && { 'x-summary-schema': schemaOf(operation.summary.shape, 'output') }),
+          },
+        },
       },
       ...Object.fromEntries(statusesOf(method).map((status) => [status, errorRef(status)])),
     },
   }
 }
+
+const VIEW_PARAMETER = parameter(
+  'query',
+  'view',
+  { enum: VIEWS, default: 'full', description: `${VIEW_DESCRIPTION}, as in x-summary-schema` },
+  false,
+)
 
 const LABEL_PARAMETER = {
   name: 'label.KEY',

@@ -4,19 +4,29 @@ import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../features/gate.ts'
 import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
-import { answered } from '../tools/tool.ts'
+import { answered, type Call } from '../tools/tool.ts'
 
 const NOTHING = { result: null, error: null, artifacts: null }
 
 /** The result of a tool call whose task has ended. A failure is a result with isError. */
-export function ended({ task_id, type, status, result }: TaskView): CallToolResult {
+export function ended(
+  { task_id, type, status, result }: TaskView,
+  call: Pick<Call, 'listing'>,
+): CallToolResult {
   const { result: value, error, artifacts } = result ?? NOTHING
-  if (status !== 'succeeded') return { ...answered({ task_id, status, error }), isError: true }
-  // The result of an upstream tool is returned unchanged.
-  if (type === TOOL_CALL && isCallToolResult(value)) return value
-  if (value === null && artifacts !== null) return answered({ result: value, artifacts })
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return answered(value)
+  if (status !== 'succeeded') return { ...answered({ task_id, status, error }, call), isError: true }
+  if (type === TOOL_CALL && isCallToolResult(value)) return fromUpstream(value, call)
+  if (value === null && artifacts !== null) return answered({ result: value, artifacts }, call)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return answered(value, call)
   return { content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }] }
+}
+
+/** A model was not shown the schema of the data, and reads the same in the content. */
+function fromUpstream(result: CallToolResult, { listing }: Pick<Call, 'listing'>): CallToolResult {
+  const { structuredContent, ...shown } = result
+  if (structuredContent === undefined || listing?.isComplete) return result
+  if (shown.content.length > 0) return shown
+  return { ...shown, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] }
 }
 
 /**

@@ -4,6 +4,8 @@ import { isoTime } from '../../core/time.ts'
 import type { Links } from '../../features/links.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { isObject } from '../../util/guards.ts'
+import type { Call } from '../tools/tool.ts'
+import { elicits } from '../transport/capabilities.ts'
 import { PollMeter, pollInterval } from './poll-interval.ts'
 import { elicitation, questionOf } from './questions.ts'
 import { ended } from './results.ts'
@@ -67,15 +69,15 @@ export class TaskStates {
    * The result of tasks/get. A client that cannot show forms is not asked: its agent finds the question in the status
    * message and answers with a tool.
    */
-  detailed(task: TaskView, elicits: boolean): DetailedTask {
+  detailed(task: TaskView, call: Pick<Call, 'meta' | 'listing'>): DetailedTask {
     const status = mcpStatus(task)
-    const question = status === 'input_required' && elicits ? questionOf(task) : undefined
+    const question = status === 'input_required' && elicits(call) ? questionOf(task) : undefined
     const isUnasked = status === 'input_required' && question === undefined
     const message = isUnasked ? inputWords(task) : statusMessage(task, this.#links)
     return {
       ...this.#handle(task, isUnasked ? 'working' : status, message),
       inputRequests: question && { [question.key]: elicitation(question) },
-      result: status === 'completed' ? { resultType: 'complete', ...ended(task) } : undefined,
+      result: status === 'completed' ? { resultType: 'complete', ...ended(task, call) } : undefined,
       error: status === 'failed' ? rpcErrorOf(task) : undefined,
     }
   }
@@ -90,7 +92,7 @@ export class TaskStates {
 
   /** Clients of 2025-11-25 cannot be asked without a session. */
   legacy(task: TaskView): LegacyTask {
-    return asLegacy(this.detailed(task, false))
+    return asLegacy(this.detailed(task, {}))
   }
 
   #handle(

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../core/json/json.ts'
 import type { Links } from '../../features/links.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
+import { errorWords, progressWords } from '../../features/tasks/summary.ts'
 import { isObject } from '../../util/guards.ts'
 import { questionOf } from './questions.ts'
 
@@ -56,28 +56,6 @@ export function approvalWords(task: Waiting, links: Links): string {
   const what =
     isObject(request) && typeof request.title === 'string' ? `: ${cut(request.title, MAX_TITLE)}` : ''
   return `Waits for approval${what}. ${links.approval(task.task_id)}`
-}
-
-/** Workers report any JSON; these are the members that MCP and people use. */
-export function progressWords(progress: JsonObject | undefined): string | undefined {
-  if (progress === undefined) return undefined
-  const { percent, message, progress: done, total } = progress
-  const far =
-    typeof percent === 'number'
-      ? `${percent} %`
-      : typeof done === 'number'
-        ? `${done}${typeof total === 'number' ? ` of ${total}` : ''}`
-        : undefined
-  const said = typeof message === 'string' && message !== '' ? message : undefined
-  return [far, said].filter((part) => part !== undefined).join(': ') || undefined
-}
-
-function errorWords({ result }: TaskView): string {
-  const error = result?.error
-  if (!isObject(error)) return 'no reason was given.'
-  const { message, reason, code } = error
-  const words = [message, reason, code].find((word) => typeof word === 'string' && word !== '')
-  return typeof words === 'string' ? words : JSON.stringify(error)
 }
 
 function cut(text: string, length: number): string {

@@ -64,23 +64,25 @@ export class TaskCalls {
       }
     } catch (error) {
       if (error instanceof ProtocolError) throw error
-      return refused(asFault(error, this.#options.onError), call.requestId)
+      return refused(asFault(error, this.#options.onError), call)
     }
   }
 
   async #answerHandle(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
     const { quickSeconds = 0 } = tool
     const quick = quickSeconds > 0 ? await this.#wait(tool, task, quickSeconds, call) : undefined
-    return quick?.done ? ended(quick) : { content: [], resultType: 'task', ...(await this.#handle(task)) }
+    return quick?.done
+      ? ended(quick, call)
+      : { content: [], resultType: 'task', ...(await this.#handle(task)) }
   }
 
   /** The result if it is ready in time; otherwise the status and how to continue. */
   async #answerResult(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
     const seen = await this.#wait(tool, task, tool.waitSeconds, call)
-    if (seen?.done) return ended(seen)
+    if (seen?.done) return ended(seen, call)
     const goesOn = isParked(seen?.status ?? task.created.status) || !tool.cancelsAtTimeout
-    if (!goesOn && (await this.#canceled(task))) return canceledResult(task.created)
-    return underWay(task.created, seen, this.#options)
+    if (!goesOn && (await this.#canceled(task))) return canceledResult(task.created, call)
+    return underWay(task.created, seen, this.#options, call)
   }
 
   async #handle({ caller, created }: CreatedTask): Promise<TaskHandle> {
@@ -113,30 +115,34 @@ function asksForTask({ tasks, meta }: Call): boolean {
   return tasks === 'task' || (tasks === 'handle' && meta?.[AS_TASK] === true)
 }
 
-function canceledResult({ task_id }: CreateAnswer): CallToolResult {
+function canceledResult({ task_id }: CreateAnswer, call: Call): CallToolResult {
   const hint =
     'It took longer than this call may wait, and was canceled. Ask again if the result is still wanted.'
-  return { ...answered({ task_id, status: 'canceled', hint }), isError: true }
+  return { ...answered({ task_id, status: 'canceled', hint }, call), isError: true }
 }
 
 function underWay(
   created: CreateAnswer,
   task: WaitAnswer | undefined,
   { waitTool, gate }: TaskCallOptions,
+  call: Call,
 ): CallToolResult {
   const { task_id, estimated_runtime_seconds, poll_suggestion_seconds } = created
   const status = task?.status ?? created.status
-  return answered({
-    task_id,
-    status,
-    done: false,
-    ...(task?.progress !== undefined && { progress: task.progress }),
-    ...(task?.question && { question: task.question }),
-    ...(estimated_runtime_seconds !== undefined && { estimated_runtime_seconds }),
-    ...(poll_suggestion_seconds !== undefined && { poll_suggestion_seconds }),
-    ...gate.links.console(task_id, status),
-    hint: `${hintOf(task ?? { task_id, status }, gate.links)} Call ${waitTool} with this task_id for the result, and do not ask for the same again.`,
-  })
+  return answered(
+    {
+      task_id,
+      status,
+      done: false,
+      ...(task?.progress !== undefined && { progress: task.progress }),
+      ...(task?.question && { question: task.question }),
+      ...(estimated_runtime_seconds !== undefined && { estimated_runtime_seconds }),
+      ...(poll_suggestion_seconds !== undefined && { poll_suggestion_seconds }),
+      ...gate.links.console(task_id, status),
+      hint: `${hintOf(task ?? { task_id, status }, gate.links)} Call ${waitTool} with this task_id for the result, and do not ask for the same again.`,
+    },
+    call,
+  )
 }
 
 function hintOf(task: Pick<WaitAnswer, 'task_id' | 'status'> & Partial<WaitAnswer>, links: Links): string {

@@ -14,7 +14,6 @@ import { MAX_WAIT_SECONDS } from '../../features/input.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { listCaller, taskCaller } from '../tools/identity.ts'
 import { asFault, asProtocolError, type Call, lookError } from '../tools/tool.ts'
-import { elicits } from '../transport/capabilities.ts'
 import { type InputQuestion, questionOf, type Response, responseOf } from './questions.ts'
 import { ended, withResolvedResult } from './results.ts'
 import { type DetailedTask, type LegacyTask, rpcErrorOf, type TaskStates } from './states.ts'
@@ -43,7 +42,7 @@ export class Tasks {
     const { gate, states } = this.#deps
     states.polled()
     const { caller, task } = await this.look(taskId, call)
-    return states.detailed(await withResolvedResult(gate, caller, task), elicits(call))
+    return states.detailed(await withResolvedResult(gate, caller, task), call)
   }
 
   /** Answers the open question. Responses to other questions are ignored. */
@@ -127,7 +126,7 @@ export class LegacyTasks {
     const task = await withResolvedResult(this.#deps.gate, caller, await this.#end(caller, taskId, call))
     const error = rpcErrorOf(task)
     if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
-    const answer = ended(task)
+    const answer = ended(task, call)
     return { ...answer, _meta: { ...answer._meta, [RELATED_TASK_META_KEY]: { taskId } } }
   }
 

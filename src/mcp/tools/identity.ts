@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { type Called, callerOf, type Fields } from '../../auth/caller.ts'
+import { invalid } from '../../core/errors.ts'
 import type { Caller } from '../../core/principal.ts'
 import { clientOf, named } from '../transport/client-instance.ts'
 import { type Call, META_PREFIX } from './tool.ts'
@@ -14,7 +15,7 @@ const TASKS: Called = { actor: 'agent', input: { shape: {} } }
 const MAX_NAME = 64
 
 /**
- * The fields that identify the caller: those of the call, or else of `_meta`. A client that names no caller is the
+ * The fields that identify the caller: those of the call, or else of `_meta` or the connection. A client that names no caller is the
  * agent with the name of the client, unless its credential is bound. A worker names itself in its arguments.
  */
 export function withIdentity(
@@ -27,6 +28,11 @@ export function withIdentity(
   const hasOwner = actor === 'agent' && fields.principal_ai !== undefined
   if (namesCaller(all) || hasOwner || call.credential.kind === 'bound') return all
   return { ...all, ...clientAgent(call) }
+}
+
+/** Whether the calls of a client have to name their agent in an argument. */
+export function needsAgentId(call: Pick<Call, 'meta' | 'client' | 'credential'>): boolean {
+  return call.credential.kind === 'shared' && !namesCaller(withIdentity({}, call))
 }
 
 export function listCaller(call: Call): Caller {
@@ -43,6 +49,23 @@ export function taskCaller(call: Call): Caller {
   const { credential, meta } = call
   const isFree = credential.kind === 'shared' && credential.no_admin !== true
   return isFree && !namesCaller(identityInMeta(meta)) ? { ...caller, role: 'admin' } : caller
+}
+
+/** The agent that the URL of the endpoint names, as in `/mcp?agent=alice`. */
+export function agentOfUrl(url = ''): string | undefined {
+  const query = url.indexOf('?')
+  if (query < 0) return undefined
+  const [agent, ...others] = new URLSearchParams(url.slice(query + 1)).getAll('agent')
+  if (agent === undefined) return undefined
+  if (others.length > 0 || agent === '' || agent.length > 255 || agent.includes('\0'))
+    throw invalid('agent', 'is not one name of 1 to 255 characters')
+  return agent
+}
+
+/** The metadata of a request over a connection that belongs to an agent. A caller that the metadata names takes precedence. */
+export function withAgent<Facts extends Pick<Call, 'meta'>>(facts: Facts, agent: string | undefined): Facts {
+  if (agent === undefined || namesCaller(identityInMeta(facts.meta))) return facts
+  return { ...facts, meta: { ...facts.meta, [`${META_PREFIX}agent_id`]: agent } }
 }
 
 function namesCaller({ agent_id, principal_id }: Fields): boolean {

@@ -1,24 +1,30 @@
 import type { Tool } from '@modelcontextprotocol/server'
-import { z } from 'zod'
 import { callerOf, type Fields } from '../../auth/caller.ts'
+import { may } from '../../core/authorization.ts'
+import { Fault } from '../../core/errors.ts'
+import { DEFAULT_TOOL_SETS } from '../../core/tool-sets.ts'
 import { OPERATIONS } from '../../features/catalogue.ts'
 import {
-  inputSchema,
   type JsonSchema,
   mayTakeTime,
   type Operation,
   outputSchema,
 } from '../../features/define-operation.ts'
 import type { Gate } from '../../features/gate.ts'
+import { callInView } from '../../features/summary.ts'
 import { LEGACY_TOOLS } from '../legacy-tools/index.ts'
 import type { AnyLegacyTool, LegacyContext } from '../legacy-tools/legacy-tool.ts'
+import { CALL_TOOL, callTool, directCall, discoveryTools, FIND_TOOLS, findTools } from './discover.ts'
 import { withIdentity } from './identity.ts'
+import { type Listing, listingOf, listsOperation, type ToolNames, toolName } from './listing.ts'
+import { completeSchema, modelSchema } from './model-schema.ts'
 import { TenantToolCatalog } from './tenant-tools.ts'
 import {
   answered,
   asFault,
   type Call,
   type FoundTool,
+  type ListCall,
   type RunTool,
   refused,
   type TaskTool,
@@ -26,19 +32,16 @@ import {
   type ToolTable,
 } from './tool.ts'
 
-/** Some model APIs refuse dots in tool names. Calls may use either spelling. */
-export type ToolNames = 'dot' | 'underscore'
-
 /** The operation that becomes an MCP task if the call asks for it. */
 const CREATE = 'create_task'
-
-const SEPARATORS: Record<ToolNames, string> = { dot: '.', underscore: '_' }
 
 export interface ToolOptions {
   readonly gate: Gate
   /** All operations by default. */
   readonly operations?: readonly Operation[] | undefined
   readonly toolNames?: ToolNames | undefined
+  /** The tools that are listed for clients that do not choose. */
+  readonly listing?: Listing | undefined
   /** Whether the legacy tools are included. */
   readonly legacyTools?: boolean | undefined
   /** Task tools. Operations come first where names collide, then the sources in their order. */
@@ -47,56 +50,93 @@ export interface ToolOptions {
   readonly onError: (error: unknown) => void
 }
 
-export function waitToolName(toolNames: ToolNames = 'dot'): string {
-  return `asyncgate${SEPARATORS[toolNames]}wait_for_task`
-}
-
 /** Every operation as a tool, the legacy tools if enabled, and the task tools. */
 export function gateTools({
   gate,
   operations = OPERATIONS,
-  toolNames = 'dot',
+  toolNames = 'underscore',
+  listing: fallback = listingOf(DEFAULT_TOOL_SETS),
   legacyTools = false,
   sources = [],
   onError,
 }: ToolOptions): ToolTable {
   const found = new Map<string, FoundTool>()
   const waiting = new Map<string, (args: Fields) => boolean>()
+  const add = (name: string, tool: FoundTool, mayWait: (args: Fields) => boolean) => {
+    for (const spelling of ['dot', 'underscore'] as const) {
+      found.set(toolName(name, spelling), tool)
+      waiting.set(toolName(name, spelling), mayWait)
+    }
+  }
   for (const operation of operations) {
     const run = runOperation(gate, operation, onError)
     const tool = operation.name === CREATE ? createTool(gate, operation, run) : run
-    for (const spelling of ['dot', 'underscore'] as const) {
-      found.set(toolName(operation, spelling), tool)
-      waiting.set(toolName(operation, spelling), mayTakeTime(operation))
-    }
+    add(operation.name, tool, mayTakeTime(operation))
   }
   const old = legacyTools ? LEGACY_TOOLS : []
   const context = { gate }
   for (const tool of old)
     found.set(tool.name, (args, call) => runLegacyTool(context, tool, args, call, onError))
-  const own = [
-    ...operations.map((operation) => definition(toolName(operation, toolNames), operation)),
-    ...old.map((tool) => definition(tool.name, tool)),
+  const own = (listing: Listing): Tool[] => [
+    ...operations
+      .filter((operation) => listsOperation(listing, operation))
+      .map((operation) => definition(toolName(operation.name, toolNames), operation, listing)),
+    ...(listing.toolsets.has('discover') ? discoveryTools(toolNames) : []),
+    ...old.map((tool) => definition(tool.name, tool, listing)),
   ]
-  const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])
-  const catalog = new TenantToolCatalog({ own, alsoTasks, sources, onError })
+  const catalog = new TenantToolCatalog({
+    own,
+    taken: new Set([...found.keys(), ...[FIND_TOOLS, CALL_TOOL].map((name) => toolName(name, toolNames))]),
+    alsoTasks: new Set([toolName(CREATE, toolNames)]),
+    sources,
+    onError,
+  })
+  const everything = listingOf(['all'])
+  const byName = new Map(operations.map((operation) => [toolName(operation.name, toolNames), operation]))
+  add(CALL_TOOL, callTool, () => false)
+  const list: ToolTable['list'] = (call, era) =>
+    catalog.list({ ...call, listing: call.listing ?? fallback }, era)
+  add(
+    FIND_TOOLS,
+    findTools({
+      list: (call) => catalog.list({ ...call, listing: everything }, 'modern'),
+      mayUse: (name, call) => mayUse(byName.get(name), call),
+      onError,
+    }),
+    () => false,
+  )
   return {
-    list: (credential, era) => catalog.list(credential, era),
+    list,
     find: (name, { tenant }) => found.get(name) ?? catalog.find(name, tenant),
-    mayWait: (name, args) => waiting.get(name)?.(args) ?? !found.has(name),
+    mayWait(name, args) {
+      const direct = directCall(name, args)
+      return waiting.get(direct.name)?.(direct.args) ?? !found.has(direct.name)
+    },
   }
 }
 
 /** Creates a task. The result of the call is an MCP task only if the call asks for one. */
 function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool {
   return {
-    definition: definition(toolName(operation, 'dot'), operation),
+    definition: definition(toolName(CREATE), operation, listingOf(DEFAULT_TOOL_SETS)),
     waitSeconds: 0,
     plain,
     async create(args, call) {
       const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
       return { caller, created: await gate.createTask(caller, input) }
     },
+  }
+}
+
+/** Other tools than operations are checked when they are called. */
+function mayUse(operation: Operation | undefined, call: ListCall): boolean {
+  if (operation === undefined) return true
+  try {
+    const { caller } = callerOf(call.credential, operation, withIdentity({}, call, operation))
+    return may(caller, operation.access)
+  } catch (error) {
+    if (error instanceof Fault) return false
+    throw error
   }
 }
 
@@ -107,9 +147,10 @@ function runOperation(gate: Gate, operation: Operation, onError: (error: unknown
       if (call.flaw) throw call.flaw
       const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
       const signal = takesTime(input) ? call.signal : undefined
-      return answered(await gate.call(operation, caller, input, signal))
+      const view = call.listing?.isComplete ? 'full' : 'summary'
+      return answered(await callInView(gate, operation, caller, input, view, signal), call)
     } catch (error) {
-      return refused(asFault(error, onError), call.requestId)
+      return refused(asFault(error, onError), call)
     }
   }
 }
@@ -122,26 +163,25 @@ async function runLegacyTool(
   onError: (error: unknown) => void,
 ) {
   try {
-    return answered(await tool.call(context, args, call))
+    return answered(await tool.call(context, args, call), call)
   } catch (error) {
-    return refused(asFault(error, onError), call.requestId)
+    return refused(asFault(error, onError), call)
   }
 }
 
-function toolName(operation: Operation, spelling: ToolNames): string {
-  return `asyncgate${SEPARATORS[spelling]}${operation.name}`
-}
+type Described = Pick<
+  Operation,
+  'title' | 'description' | 'input' | 'output' | 'actor' | 'effect' | 'modelFields' | 'summary'
+>
 
-type Described = Pick<Operation, 'title' | 'description' | 'input' | 'output' | 'actor' | 'effect'>
-
-function definition(name: string, operation: Described): Tool {
+function definition(name: string, operation: Described, { isComplete }: Listing): Tool {
   const { readOnly, destructive, idempotent } = operation.effect
   return {
     name,
     title: operation.title,
     description: operation.description,
-    inputSchema: withIdentityFields(operation),
-    outputSchema: { type: 'object', anyOf: [outputSchema(operation), ERROR_SCHEMA] },
+    inputSchema: isComplete ? completeSchema(operation) : modelSchema(operation),
+    ...(isComplete && { outputSchema: { type: 'object', anyOf: [outputSchema(operation), ERROR_SCHEMA] } }),
     annotations: {
       readOnlyHint: readOnly,
       destructiveHint: destructive,
@@ -150,41 +190,6 @@ function definition(name: string, operation: Described): Tool {
     },
   }
 }
-
-const name = (description: string) => ({ type: 'string', description })
-
-const ANYONE = {
-  tenant_id: name('Your tenant; only for checking'),
-  auth_token: name('Your key, if you cannot send it as a header'),
-  trace_id: name('Your own mark for this call'),
-}
-
-/** The arguments that identify the caller. A bound key does that by itself. */
-const IDENTITY = {
-  agent: {
-    agent_id: name('Who you are, under a shared key'),
-    principal_kind: { type: 'string', description: 'agent unless said otherwise' },
-    principal_id: name('The same as agent_id, for any kind'),
-    ...ANYONE,
-  },
-  worker: {
-    worker_kind: { type: 'string', enum: ['worker', 'service'], description: 'worker unless said otherwise' },
-    worker_instance_id: name('Which of your processes calls'),
-    ...ANYONE,
-  },
-}
-
-function withIdentityFields(operation: Described): Tool['inputSchema'] {
-  const { properties, ...rest } = objectSchema.parse(inputSchema(operation))
-  const identity = IDENTITY[operation.actor === 'worker' ? 'worker' : 'agent']
-  // A field of the operation with the same name has the better description.
-  return { ...rest, type: 'object', properties: { ...properties, ...identity, ...properties } }
-}
-
-const objectSchema = z.looseObject({
-  properties: z.record(z.string(), z.json()),
-  required: z.array(z.string()).optional(),
-})
 
 /** Part of every output schema, because clients also validate the content of errors. */
 const ERROR_SCHEMA: JsonSchema = {

@@ -23,10 +23,8 @@ const TAKEN: ReadonlySet<string> = new Set([
   'principal_instance_id',
 ])
 
-const AGENT = { type: 'string', description: 'Who you are, under a shared key' } as const
-
 export interface ToolArguments {
-  /** The schema for clients, with the arguments that identify the caller. */
+  /** The schema for clients. Arguments that identify the caller are accepted besides. */
   readonly schema: { readonly type: 'object' } & JsonObject
   /** Separates the identity of the caller from the arguments, under the names of the tool. */
   split(args: Fields): { identity: Fields; rest: Fields }
@@ -42,7 +40,7 @@ export function toolArguments(schema: JsonObject): ToolArguments {
     schema: {
       ...schema,
       type: 'object',
-      properties: { agent_id: AGENT, ...properties },
+      properties,
       ...(Array.isArray(required) && { required: required.map((name) => listed.get(String(name)) ?? name) }),
     },
     split(args) {

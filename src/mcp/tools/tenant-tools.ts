@@ -2,10 +2,14 @@ import type { Tool } from '@modelcontextprotocol/server'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { principalKey } from '../../core/principal.ts'
+import { needsAgentId } from './identity.ts'
+import { type Listing, listsTaskTools } from './listing.ts'
+import { withAgentId } from './model-schema.ts'
 import {
   asFault,
   type Era,
   type FoundTool,
+  type ListCall,
   type RunTool,
   refused,
   type TaskTool,
@@ -13,8 +17,10 @@ import {
 } from './tool.ts'
 
 export interface TenantToolCatalogOptions {
-  /** The tools of AsyncGate itself, which all callers see. */
-  readonly own: readonly Tool[]
+  /** The tools of AsyncGate itself in a listing, the same for all callers. */
+  own(listing: Listing): readonly Tool[]
+  /** Names that no task tool can have. */
+  readonly taken: ReadonlySet<string>
   /** The own tools that can be called as tasks. */
   readonly alsoTasks: ReadonlySet<string>
   readonly sources: readonly TaskToolSource[]
@@ -25,39 +31,44 @@ type Tools = ReadonlyMap<string, TaskTool>
 
 type Names = ReadonlySet<string>
 
-/** The tools of a tenant. */
+type Lists = Readonly<Record<Era, readonly Tool[]>>
+
+/** The task tools of a tenant. */
 interface CatalogEntry {
   /** The maps that it was built from. */
   readonly parts: readonly Tools[]
-  readonly tools: Readonly<Record<Era, readonly Tool[]>>
   readonly tasks: Tools
+  /** The tools in each form that a client has asked for. */
+  readonly lists: Map<Listing, Map<boolean, Lists>>
+}
+
+interface ListOptions extends ListCall {
+  readonly listing: Listing
 }
 
 /** The tools of each tenant: the own tools, then the task tools of all sources. */
 export class TenantToolCatalog {
   readonly #options: TenantToolCatalogOptions
-  readonly #taken: ReadonlySet<string>
-  readonly #own: CatalogEntry['tools']
   readonly #entries = new Map<string, CatalogEntry>()
+  /** What a client is shown while the task tools are unknown. */
+  readonly #ownOnly: CatalogEntry = { parts: [], tasks: new Map(), lists: new Map() }
   /** Caches lists without the hidden tools. */
-  readonly #without = new WeakMap<CatalogEntry['tools'], WeakMap<Names, CatalogEntry['tools']>>()
+  readonly #without = new WeakMap<Lists, WeakMap<Names, Lists>>()
 
   constructor(options: TenantToolCatalogOptions) {
     this.#options = options
-    this.#taken = new Set(options.own.map(({ name }) => name))
-    this.#own = listed(options.own, options.alsoTasks)
   }
 
   /** While the database is unavailable, the list contains the own tools only. */
-  async list(credential: Credential, era: Era): Promise<readonly Tool[]> {
+  async list(call: ListOptions, era: Era): Promise<readonly Tool[]> {
     try {
-      const entry = await this.#entry(credential.tenant)
-      let { tools } = entry
-      for (const hidden of await this.#hidden(credential)) tools = this.#hide(entry, tools, hidden)
-      return tools[era]
+      const entry = await this.#entry(call.credential.tenant)
+      let lists = this.#lists(entry, call)
+      for (const hidden of await this.#hidden(call.credential)) lists = this.#hide(entry, lists, hidden)
+      return lists[era]
     } catch (error) {
       asFault(error, this.#options.onError)
-      return this.#own[era]
+      return this.#lists(this.#ownOnly, call)[era]
     }
   }
 
@@ -82,8 +93,8 @@ export class TenantToolCatalog {
     return sets.filter(({ size }) => size > 0)
   }
 
-  #hide({ tasks }: CatalogEntry, tools: CatalogEntry['tools'], hidden: Names): CatalogEntry['tools'] {
-    const made = this.#without.get(tools) ?? new WeakMap<Names, CatalogEntry['tools']>()
+  #hide({ tasks }: CatalogEntry, tools: Lists, hidden: Names): Lists {
+    const made = this.#without.get(tools) ?? new WeakMap<Names, Lists>()
     this.#without.set(tools, made)
     const known = made.get(hidden)
     if (known !== undefined) return known
@@ -113,24 +124,48 @@ export class TenantToolCatalog {
   #fill(parts: readonly Tools[]): CatalogEntry {
     const tasks = new Map<string, TaskTool>()
     for (const [name, tool] of parts.flatMap((part) => [...part])) {
-      if (!this.#taken.has(name) && !tasks.has(name)) tasks.set(name, tool)
+      if (!this.#options.taken.has(name) && !tasks.has(name)) tasks.set(name, tool)
     }
-    if (tasks.size === 0) return { parts, tools: this.#own, tasks }
-    const definitions = [...tasks.values()].map(({ definition }) => definition)
+    return { parts, tasks, lists: new Map() }
+  }
+
+  #lists({ tasks, lists }: CatalogEntry, call: ListOptions): Lists {
+    const { listing } = call
+    const isNameless = !listing.isComplete && needsAgentId(call)
+    const forms = lists.get(listing) ?? new Map<boolean, Lists>()
+    lists.set(listing, forms)
+    const known = forms.get(isNameless)
+    if (known !== undefined) return known
     const { own, alsoTasks } = this.#options
-    const names = new Set([...alsoTasks, ...tasks.keys()])
-    return { parts, tools: listed([...own, ...definitions], names), tasks }
+    const shown = listsTaskTools(listing) ? [...tasks.values()] : []
+    const tools = [...own(listing), ...shown.map(({ definition }) => taskDefinition(definition, listing))]
+    const made = asLists(isNameless ? tools.map(withAgent) : tools, new Set([...alsoTasks, ...tasks.keys()]))
+    forms.set(isNameless, made)
+    return made
   }
 }
 
 const NOTHING: Names = new Set()
+
 /** A tool that only returns the reason why it cannot be called. */
 function refusing(fault: Fault): RunTool {
-  return async (_, { requestId }) => refused(fault, requestId)
+  return async (_, call) => refused(fault, call)
+}
+
+/** The schema of the result is for programs, which also check calls that name their agent. */
+function taskDefinition(definition: Tool, { isComplete }: Listing): Tool {
+  if (isComplete) return withAgent(definition)
+  const { outputSchema: _, ...shown } = definition
+  return shown
+}
+
+function withAgent(tool: Tool): Tool {
+  const isWorkers = tool.inputSchema.properties?.worker_id !== undefined
+  return isWorkers ? tool : { ...tool, inputSchema: withAgentId(tool.inputSchema) }
 }
 
 /** Legacy tools declare that they can be called as tasks. */
-function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): CatalogEntry['tools'] {
+function asLists(tools: readonly Tool[], tasks: ReadonlySet<string>): Lists {
   const asTask = (tool: Tool): Tool => ({ ...tool, execution: { taskSupport: 'optional' } })
   return { modern: tools, legacy: tools.map((tool) => (tasks.has(tool.name) ? asTask(tool) : tool)) }
 }

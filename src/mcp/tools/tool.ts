@@ -15,6 +15,7 @@ import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
+import type { Listing } from './listing.ts'
 
 /** The context of a tool call. */
 export interface Call {
@@ -32,6 +33,8 @@ export interface Call {
   readonly client?: Client | undefined
   /** Undefined if the client does not support tasks. */
   readonly tasks?: TaskMode | undefined
+  /** The tools that the client is shown, and the form of its results. Absent: the defaults of the server. */
+  readonly listing?: Listing | undefined
   /** Whether messages can be sent before the result. */
   readonly streams?: boolean | undefined
   /** Reports progress, if the client asked for it. */
@@ -58,28 +61,42 @@ export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
 export type Era = 'modern' | 'legacy'
 
 export interface ToolTable {
-  /** The tools that a caller sees. The same list object until it changes. */
-  list(credential: Credential, era: Era): Promise<readonly Tool[]>
+  /** The tools that a caller is shown. The same list object until it changes. */
+  list(call: ListCall, era: Era): Promise<readonly Tool[]>
   find(name: string, credential: Credential): FoundTool | undefined | Promise<FoundTool | undefined>
   /** Whether a call may wait; task tools wait for the end of the task. */
   mayWait(name: string, args: Fields): boolean
 }
 
+/** The part of a call that decides which tools are listed. */
+export type ListCall = Pick<Call, 'credential' | 'client' | 'meta' | 'listing'>
+
 export type FoundTool = RunTool | TaskTool
 
-/** The result as data and, for models that only read text, as JSON. */
-export function answered(answer: object): CallToolResult {
+/** The result as JSON text, and as data too if the client is a program that was shown its schema. */
+export function answered(answer: object, { listing }: Pick<Call, 'listing'>): CallToolResult {
   const written = writeJson(answer)
   const content =
     typeof written === 'string'
       ? { type: 'text' as const, text: written }
       : withText({ type: 'text' as const }, written)
-  return { content: [content], structuredContent: { ...answer } }
+  return { content: [content], ...(listing?.isComplete && { structuredContent: { ...answer } }) }
 }
 
-/** An error as a tool result with a hint, so that models can act on it. */
-export function refused(fault: Fault, requestId?: string): CallToolResult {
-  return { ...answered(errorBody(fault, requestId)), isError: true }
+/** An error as a tool result: one line that a model can act on, or the complete error for programs. */
+export function refused(fault: Fault, call: Pick<Call, 'listing' | 'requestId'>): CallToolResult {
+  if (call.listing?.isComplete) return { ...answered(errorBody(fault, call.requestId), call), isError: true }
+  return { content: [{ type: 'text', text: errorLine(fault) }], isError: true }
+}
+
+function errorLine({ code, message, details }: Fault): string {
+  // The message of a validation error contains its details.
+  const shown = code === 'VALIDATION_ERROR' ? [] : Object.entries(details)
+  const listed = shown.map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const said = listed.length === 0 ? '' : ` (${listed.join(', ')})`
+  return `${code}: ${message}${said} ${ERRORS[code].hint}`.replace(/\s+/g, ' ')
 }
 
 /** The same as the body of an error in REST. */

@@ -9,11 +9,14 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Authenticator, Credential } from '../../auth/credential.ts'
 import { Fault } from '../../core/errors.ts'
+import { DEFAULT_TOOL_SETS } from '../../core/tool-sets.ts'
 import type { Gate } from '../../features/gate.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { isObject } from '../../util/guards.ts'
 import { createServer, defineServer, type ServerDefinition, type ServerOptions } from '../server.ts'
+import { agentOfUrl, withAgent } from '../tools/identity.ts'
+import { type Listing, listingOf, requestedListing } from '../tools/listing.ts'
 import type { Call } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { clientOfHeader, SESSION_HEADER, type SessionHeader, sessionHeader } from './client-instance.ts'
@@ -55,6 +58,7 @@ interface EndpointOptions extends HttpOptions {
   readonly legacy?: LegacyHandler
   /** The session header of clients of these revisions. */
   readonly clients: SessionHeader
+  readonly listing?: Listing | undefined
   /** The changes of lists, for subscribers. */
   readonly bus: ServerEventBus
 }
@@ -91,10 +95,12 @@ export class Endpoint {
   readonly #calls = new WeakMap<Request, Call>()
   readonly #listen: Listen
   readonly #open = new Map<OpenRequest, Promise<void>>()
+  readonly #listing: Listing
   #stopping = false
 
   constructor(options: EndpointOptions) {
     this.#options = options
+    this.#listing = options.listing ?? listingOf(DEFAULT_TOOL_SETS)
     this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.definition) : undefined
     this.#listen = new Listen(options.definition, options.bus)
     this.#legacy = options.legacy ?? statelessHandler(options.definition, options)
@@ -130,6 +136,7 @@ export class Endpoint {
     try {
       checkHostAndOrigin(request.headers, this.#options.guard)
       const { authenticator } = this.#options
+      const listing = requestedListing(request.url ?? '', request.headers, this.#listing)
       const proven = authenticator.ofHeaders(request.headers)
       if (request.method === 'POST') {
         checkPost(request)
@@ -139,9 +146,20 @@ export class Endpoint {
       }
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      const { meta, tasks } = readMeta(isObject(message?.body) ? message.body.params : undefined)
+      const { meta, tasks } = withAgent(
+        readMeta(isObject(message?.body) ? message.body.params : undefined),
+        agentOfUrl(request.url),
+      )
       const call = new OpenCall(
-        { credential, requestId, flaw: message?.flaw, meta, tasks, streams: acceptsEvents(request.headers) },
+        {
+          credential,
+          requestId,
+          flaw: message?.flaw,
+          meta,
+          tasks,
+          listing,
+          streams: acceptsEvents(request.headers),
+        },
         open,
       )
       await this.#route(request, response, message, call)

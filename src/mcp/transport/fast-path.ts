@@ -4,6 +4,7 @@ import type { Fields } from '../../auth/caller.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
 import { callTool, LIST_HINT, type ServerDefinition } from '../server.ts'
+import { directCall } from '../tools/discover.ts'
 import { type Call, isTaskTool, wantsProgress } from '../tools/tool.ts'
 import { type PlainRequest, readPlainRequest } from './envelope.ts'
 import { sendResult } from './wire.ts'
@@ -45,12 +46,13 @@ export class FastPath {
 
   async #result(request: PlainRequest, call: Call): Promise<string | JsonPieces | undefined> {
     const { tools, tasks } = this.#definition
-    if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
+    if (request.method === 'tools/list') return this.#listed(await tools.list(call, 'modern'))
     if (request.method === 'tools/call') {
-      const found = await tools.find(request.name, call.credential)
+      const { name, args } = directCall(request.name, request.args)
+      const found = await tools.find(name, call.credential)
       // The SDK writes the event stream of a call with progress.
       if (found !== undefined && isTaskTool(found) && wantsProgress(call)) return undefined
-      return found && this.#sealed(await callTool(this.#definition, found, request.args, call))
+      return found && this.#sealed(await callTool(this.#definition, found, args, call))
     }
     if (call.tasks !== 'handle') return undefined
     switch (request.method) {

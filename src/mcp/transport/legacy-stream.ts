@@ -80,8 +80,8 @@ export class LegacyStreams {
     }
   }
 
-  #tools({ credential }: Call): Promise<readonly Tool[]> {
-    return this.#definition.tools.list(credential, 'legacy')
+  #tools(call: Call): Promise<readonly Tool[]> {
+    return this.#definition.tools.list(call, 'legacy')
   }
 }
 

@@ -5,6 +5,7 @@ import { Fault } from '../../core/errors.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
 import { createServer, type ServerDefinition } from '../server.ts'
+import { directCall } from '../tools/discover.ts'
 import { type Call, isTaskTool, wantsProgress } from '../tools/tool.ts'
 import { type Answered, isBatch, serveBatch } from './batch.ts'
 import { SESSION_HEADER, type SessionHeader } from './client-instance.ts'
@@ -118,9 +119,9 @@ async function tellsProgress(
 ): Promise<boolean> {
   if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
   const call = callOf(new AbortController().signal)
-  const { name } = message.params
-  if (!wantsProgress(call) || typeof name !== 'string') return false
-  const found = await tools.find(name, call.credential)
+  const { name, arguments: args = {} } = message.params
+  if (!wantsProgress(call) || typeof name !== 'string' || !isObject(args)) return false
+  const found = await tools.find(directCall(name, args).name, call.credential)
   return found !== undefined && isTaskTool(found)
 }
 
@@ -137,9 +138,10 @@ async function callPlainly(
   const request = readPlainCall(headers, body)
   if (request === undefined) return undefined
   const call = callOf(new AbortController().signal)
-  const found = await definition.tools.find(request.name, call.credential)
+  const { name, args } = directCall(request.name, request.args)
+  const found = await definition.tools.find(name, call.credential)
   if (found === undefined || isTaskTool(found)) return undefined
-  return { id: request.id, result: writeJson(await found(request.args, call)) }
+  return { id: request.id, result: writeJson(await found(args, call)) }
 }
 
 async function answerOne(

@@ -3,6 +3,7 @@ import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { isObject } from '../../util/guards.ts'
+import type { Listing } from '../tools/listing.ts'
 import type { Call, TaskMode } from '../tools/tool.ts'
 import { type RequestId, requestIdOf } from './wire.ts'
 
@@ -53,6 +54,7 @@ export class OpenCall implements Call {
   readonly meta: Fields | undefined
   readonly tasks: TaskMode | undefined
   readonly streams: boolean
+  readonly listing: Listing | undefined
   readonly #request: OpenRequest
 
   constructor(facts: Omit<OpenCall, 'signal'>, request: OpenRequest) {
@@ -62,6 +64,7 @@ export class OpenCall implements Call {
     this.meta = facts.meta
     this.tasks = facts.tasks
     this.streams = facts.streams
+    this.listing = facts.listing
     this.#request = request
   }
 
@@ -72,7 +75,7 @@ export class OpenCall implements Call {
 
 /** The call, ended also by the signal of the SDK. */
 export function during(call: Call, signal: AbortSignal): Call {
-  const { credential, requestId, flaw, meta, client, tasks, streams } = call
+  const { credential, requestId, flaw, meta, client, tasks, streams, listing } = call
   return {
     credential,
     client,
@@ -81,6 +84,7 @@ export function during(call: Call, signal: AbortSignal): Call {
     meta,
     tasks,
     streams,
+    listing,
     get signal() {
       return AbortSignal.any([call.signal, signal])
     },

@@ -10,6 +10,7 @@ import type { Credential } from '../../auth/credential.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import { createServer, defineServer, type ServerOptions } from '../server.ts'
+import { withAgent } from '../tools/identity.ts'
 import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'
@@ -20,6 +21,8 @@ import { ListeningTransport } from './stdio-listen.ts'
 export interface StdioOptions extends ServerOptions {
   /** The process that starts the server also has access to the database. */
   readonly credential?: Credential
+  /** The agent that the client acts as, unless a request names another. */
+  readonly agent?: string
   /** Replaces stdin and stdout. */
   readonly streams?: { readonly input: Readable; readonly output: Writable }
   /** Replaces the streams, without the checks of their text. */
@@ -40,7 +43,7 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
 /** Serves MCP on stdin and stdout, in every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
-  const { credential = LOCAL, onError = () => {}, streams, transport, relayed } = options
+  const { credential = LOCAL, agent, onError = () => {}, streams, transport, relayed } = options
   const { definition, onLists } = defineServer(gate, options)
   // The process at the other end is one client, whatever its name is.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
@@ -52,10 +55,11 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       credential,
       signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
       streams: true,
+      listing: options.listing,
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
-      ...metaFromSdk(context, task),
+      ...withAgent(metaFromSdk(context, task), agent),
     }))
     unsubscribe()
     unsubscribe = onLists((kind) => {

@@ -13,7 +13,6 @@ import type { ServerDefinition } from '../server.ts'
 import { withResolvedResult } from '../tasks/results.ts'
 import { taskCaller } from '../tools/identity.ts'
 import { asFault, type Call } from '../tools/tool.ts'
-import { elicits } from './capabilities.ts'
 import type { RequestId } from './wire.ts'
 
 /** Further tasks of a subscription are ignored. */
@@ -161,7 +160,7 @@ export class Subscription {
     const { call, definition } = this.#options
     const { tasks } = definition
     const whole = await withResolvedResult(tasks.gate, this.#caller, view)
-    const task = tasks.states.detailed(whole, elicits(call))
+    const task = tasks.states.detailed(whole, call)
     // The poll interval and heartbeats of the worker are no changes.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
     const isNews = this.#sent.get(view.task_id) !== news

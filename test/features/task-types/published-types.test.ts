@@ -1,6 +1,9 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import type { Gate } from '../../../src/features/gate.ts'
-import { toolName } from '../../../src/features/task-types/shape.ts'
+import { callInView } from '../../../src/features/summary.ts'
+import { listTaskTypes } from '../../../src/features/task-types/operations.ts'
+import { summaryTypeShape, toolName } from '../../../src/features/task-types/shape.ts'
 import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { ask, finish, lease, override, refusal } from '../../support/steps.ts'
 
@@ -233,7 +236,11 @@ describeGates('published task types', (open, storeName) => {
     const { gate } = await open()
     await publish(gate, [{ ...DIGEST, description: `Makes a digest.\n\nOf ${'a long page '.repeat(50)}` }])
     await gate.registerTaskType(admin(), { type: 'plain', estimated_runtime_seconds: 30 })
-    const [digest, plain] = await list(gate, { view: 'summary' })
+    const summary = async (input: Fields) => {
+      const answer = await callInView(gate, listTaskTypes, agent(), { view: 'summary', ...input }, 'full')
+      return z.object({ task_types: z.array(summaryTypeShape) }).parse(answer).task_types
+    }
+    const [digest, plain] = await summary({})
     expect(digest).toEqual({
       type: 'digest',
       description: expect.stringMatching(/^Makes a digest\. Of a long page .*…$/),
@@ -242,6 +249,7 @@ describeGates('published task types', (open, storeName) => {
       usual_seconds: null,
     })
     expect(digest?.description?.length).toBeLessThanOrEqual(200)
+    expect(await summary({ query: 'dig' })).toEqual([{ ...digest, payload_schema: SCHEMA }])
     expect(plain).toEqual({
       type: 'plain',
       description: null,

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { localKeyFile } from '../../../src/server/local-key.ts'
 import { cli, startCli, testFolder } from '../../cli/support.ts'
+import { textData } from '../../support/program.ts'
 import { installedProgram, isAlive, startGateway } from '../support/gateway-process.ts'
 import { journal, program } from '../upstreams/support.ts'
 import { serve } from './served.ts'
@@ -128,7 +129,7 @@ describe('asyncgate gateway', () => {
     const read = await call(client, 'read_text_file', { path: join(cwd, 'a.txt') })
     expect(read).toMatchObject({ content: [{ text: 'hello' }] })
     const write = await call(client, 'write_file', { path: join(cwd, 'b.txt'), content: 'x' })
-    const { task_id, hint, console_url } = waiting.parse(write.structuredContent)
+    const { task_id, hint, console_url } = waiting.parse(textData(write))
     const [, url = ''] = /--url (http:[^\s"]+)/.exec(errors) ?? []
     expect(console_url).toBe(`${url}/console/approvals/${task_id}`)
     expect(hint).toContain(`--url ${url}`)

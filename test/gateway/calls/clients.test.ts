@@ -4,6 +4,7 @@ import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { bareCall, META, modernCall, modernPost, postTo, sendsOwnKey } from '../../mcp/endpoint.ts'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
+import { PROGRAM, PROGRAM_LISTING } from '../../support/program.ts'
 import { httpFixture } from '../upstreams/fixture-http.ts'
 import type { FixtureOptions } from '../upstreams/fixture-tools.ts'
 import { web } from '../upstreams/support.ts'
@@ -16,7 +17,7 @@ const PRIVATE = { ASYNCGATE_UPSTREAM_PRIVATE: '127.0.0.1' }
 async function start(env: Readonly<Record<string, string>> = {}, options: FixtureOptions = {}) {
   const upstream = await httpFixture('modern', options)
   const served = await serve([web(upstream.url)], { ...PRIVATE, ...env })
-  return { served, upstream, url: `${served.url}/mcp` }
+  return { served, upstream, url: `${served.url}/mcp${PROGRAM}` }
 }
 
 const hello = (name: string) => ({
@@ -124,6 +125,7 @@ describe('client sessions', () => {
     const { served } = await start()
     const [input, output] = [new PassThrough(), new PassThrough()]
     const stdio = serveStdioMcp(served.gate, {
+      listing: PROGRAM_LISTING,
       sources: served.sources,
       streams: { input, output },
     })

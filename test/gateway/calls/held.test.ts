@@ -8,6 +8,7 @@ import { bareCall, modernCall, modernPost, type Post } from '../../mcp/endpoint.
 import { TASKS_META } from '../../mcp/tasks/task-client.ts'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
+import { PROGRAM, PROGRAM_LISTING } from '../../support/program.ts'
 import { journal, program } from '../upstreams/support.ts'
 import { type Served, serve } from './served.ts'
 import { until } from './support.ts'
@@ -32,7 +33,7 @@ const CLIENTS: Readonly<Record<string, (served: Served) => Promise<Caller>>> = {
   'SDK v1': async (served) => {
     const client = new ClientV1({ name: 'claude', version: '1' })
     const requestInit = { headers: { ...asCaller(suiteAuthMode(), {}).headers } }
-    await client.connect(new HttpTransportV1(new URL(`${served.url}/mcp`), { requestInit }))
+    await client.connect(new HttpTransportV1(new URL(`${served.url}/mcp${PROGRAM}`), { requestInit }))
     onTestFinished(() => client.close())
     return (name, args, options) => client.callTool({ name, arguments: { ...args } }, undefined, options)
   },
@@ -58,7 +59,12 @@ async function start(env: Readonly<Record<string, string>> = {}) {
 /** Sends a request whose response may be ignored. */
 function send(served: Served, { body, headers }: Post, signal: AbortSignal): Promise<unknown> {
   const all = { 'content-type': 'application/json', ...asCaller(suiteAuthMode(), {}).headers, ...headers }
-  return fetch(`${served.url}/mcp`, { method: 'POST', headers: all, body: JSON.stringify(body), signal })
+  return fetch(`${served.url}/mcp${PROGRAM}`, {
+    method: 'POST',
+    headers: all,
+    body: JSON.stringify(body),
+    signal,
+  })
 }
 
 /** A program that calls a tool and waits for the result, as a command-line client does. */
@@ -151,7 +157,7 @@ describe('held calls', () => {
         stdio: ['pipe', 'ignore', 'inherit'],
       })
       onTestFinished(() => void child.kill('SIGKILL'))
-      child.stdin.end(JSON.stringify({ url: `${served.url}/mcp`, headers }))
+      child.stdin.end(JSON.stringify({ url: `${served.url}/mcp${PROGRAM}`, headers }))
       await has('wait')
       child.kill(signal)
       await has('cancelled')
@@ -222,6 +228,7 @@ describe('held calls over stdio', () => {
     const bench = await start()
     const [input, output] = [new PassThrough(), new PassThrough()]
     const stdio = serveStdioMcp(bench.served.gate, {
+      listing: PROGRAM_LISTING,
       sources: bench.served.sources,
       streams: { input, output },
     })

@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, it, onTestFinished } from 'vitest'
 import { admin } from '../../support/gates.ts'
+import { PROGRAM } from '../../support/program.ts'
 import { program } from '../upstreams/support.ts'
 import { type Served, serve } from './served.ts'
 import { until } from './support.ts'
@@ -71,7 +72,9 @@ it('a caller with a bound key sees the tools it may call; others see the tools t
   const client = new Client({ name: 'test', version: '1' })
   onTestFinished(() => client.close())
   const requestInit = { headers: { authorization: `Bearer ${KEY}` } }
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), { requestInit }))
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${served.url}/mcp${PROGRAM}`), { requestInit }),
+  )
   expect(await listed(client)).toEqual(['fix__add'])
   expect(await listed(await served.connect())).toEqual(['fix__add', 'fix__echo'])
 })

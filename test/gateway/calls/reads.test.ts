@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { describe, expect, it } from 'vitest'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
+import { PROGRAM } from '../../support/program.ts'
 import { httpFixture } from '../upstreams/fixture-http.ts'
 import { FixtureReads, type FixtureReadsOptions } from '../upstreams/fixture-reads.ts'
 import { INSTRUCTION } from '../upstreams/fixture-tools.ts'
@@ -23,7 +24,7 @@ async function everyClient(served: Served) {
   const clientV1 = new ClientV1({ name: 'old', version: '1' })
   const { headers } = asCaller(suiteAuthMode(), {})
   await clientV1.connect(
-    new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), {
+    new StreamableHTTPClientTransport(new URL(`${served.url}/mcp${PROGRAM}`), {
       requestInit: { headers: { ...headers } },
     }),
   )

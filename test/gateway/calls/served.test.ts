@@ -24,7 +24,7 @@ describe('third-party servers behind a gate', () => {
       const { tools } = await client.listTools()
       const names = tools.map(({ name }) => name)
       const first = names.findIndex((name) => name.includes('__'))
-      expect(names.slice(0, first).every((name) => name.startsWith('asyncgate.'))).toBe(true)
+      expect(names.slice(0, first).every((name) => name.startsWith('asyncgate_'))).toBe(true)
       expect(names.slice(first).every((name) => /^(everything|filesystem|memory)__/.test(name))).toBe(true)
       const write = tools.find(({ name }) => name === 'filesystem__write_file')
       expect(write?.annotations).toMatchObject({ destructiveHint: true })
@@ -203,7 +203,7 @@ describe('third-party servers behind a gate', () => {
     const { tools } = await client.listTools()
     const theirs = tools.filter(({ name }) => name.startsWith('fix__asyncgate'))
     expect(theirs).toHaveLength(1)
-    expect(tools.filter(({ name }) => name === 'asyncgate.create_task')).toHaveLength(1)
+    expect(tools.filter(({ name }) => name === 'asyncgate_create_task')).toHaveLength(1)
     const ours = { type: 'x', agent_id: 'ada' }
     expect(await client.callTool({ name: 'asyncgate.create_task', arguments: ours })).toMatchObject({
       structuredContent: { status: 'queued' },

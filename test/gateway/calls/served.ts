@@ -9,6 +9,7 @@ import { createLogger } from '../../../src/http/log.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { type OpenServer, openServer } from '../../../src/server/open-server.ts'
 import { asCaller, authEnvironment, suiteAuthMode } from '../../support/auth-modes.ts'
+import { PROGRAM, PROGRAM_LISTING } from '../../support/program.ts'
 
 export interface Served extends OpenServer {
   /** A real client of either era. */
@@ -54,12 +55,18 @@ export async function serve(
       const client = clientOf(era, name)
       const { headers } = asCaller(suiteAuthMode(), {})
       const requestInit = { headers: { ...headers } }
-      await client.connect(new StreamableHTTPClientTransport(new URL(`${open.url}/mcp`), { requestInit }))
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${open.url}/mcp${PROGRAM}`), { requestInit }),
+      )
       return client
     },
     async connectStdio(era = 'legacy', name = 'stdio') {
       const [near, far] = InMemoryTransport.createLinkedPair()
-      const handle = serveStdioMcp(open.gate, { sources: open.sources, transport: far })
+      const handle = serveStdioMcp(open.gate, {
+        listing: PROGRAM_LISTING,
+        sources: open.sources,
+        transport: far,
+      })
       onTestFinished(() => handle.close())
       const client = clientOf(era, name)
       await client.connect(near)

@@ -1,11 +1,15 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { textData } from '../../support/program.ts'
 import { until } from '../calls/support.ts'
 import { isAlive } from '../support/gateway-process.ts'
 import { COUNTER, callText, sharedFolder, startClient, startGateway } from './support.ts'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i + 1))
+
+const Tasks = z.object({ tasks: z.array(z.object({ status: z.string() })) })
 
 describe('several stdio clients in one folder', () => {
   for (const count of [2, 5]) {
@@ -16,7 +20,7 @@ describe('several stdio clients in one folder', () => {
       expect(counted.toSorted()).toEqual(numbers(count))
       expect(folder.started()).toHaveLength(1)
       const listed = await all[0]?.client.callTool({ name: 'asyncgate.list_sessions', arguments: {} })
-      const { sessions } = JSON.parse(JSON.stringify(listed?.structuredContent))
+      const { sessions } = z.object({ sessions: z.array(z.unknown()) }).parse(textData(listed))
       expect(sessions).toHaveLength(count)
       await Promise.all(all.map(({ client }) => client.close()))
       await until(() => folder.running().length === 0 && all.every(({ pid }) => !isAlive(pid)))
@@ -43,7 +47,7 @@ describe('several stdio clients in one folder', () => {
       name: 'asyncgate.list_tasks',
       arguments: { type: 'mcp.tool_call' },
     })
-    expect(JSON.parse(JSON.stringify(listed?.structuredContent)).tasks).toHaveLength(2)
+    expect(Tasks.parse(textData(listed)).tasks).toHaveLength(2)
     expect((await Promise.all(others.map(({ client }) => callText(client, 'count')))).toSorted()).toEqual([
       '1',
       '2',
@@ -114,8 +118,8 @@ describe('several stdio clients in one folder', () => {
           name: 'asyncgate.list_tasks',
           arguments: { type: 'mcp.tool_call' },
         })
-        const { tasks } = JSON.parse(JSON.stringify(listed.structuredContent))
-        expect(tasks.map(({ status }: { status: string }) => status)).toEqual(Array(calls).fill('canceled'))
+        const { tasks } = Tasks.parse(textData(listed))
+        expect(tasks.map(({ status }) => status)).toEqual(Array(calls).fill('canceled'))
       }
       // A modern client first probes the protocol with a separate process, so one more may have been started.
       expect(folder.running()).toHaveLength(1)

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import { startCli, testFolder } from '../../cli/support.ts'
+import { PROGRAM } from '../../support/program.ts'
 import { until } from '../calls/support.ts'
 
 interface Started {
@@ -63,7 +64,7 @@ export async function startGateway(
   await gateway.wrote('approvals deny')
   const [, url = ''] = /listening on (http:\S+)/.exec(gateway.output()) ?? []
   const client = new Client({ name: clientName, version: '1' })
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp${PROGRAM}`)))
   onTestFinished(() => client.close())
   const call = (name: string, args: object = {}) => client.callTool({ name, arguments: { ...args } })
   return { ...gateway, url, client, call }

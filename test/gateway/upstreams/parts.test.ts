@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { idInEnds } from '../../../src/gateway/transports/answers.ts'
 import { limitEvents } from '../../../src/gateway/transports/http-fetch.ts'
@@ -122,13 +123,22 @@ describe('event stream limit', () => {
 describe('names of upstream tools', () => {
   it('a name is unchanged if it is valid, and otherwise ends in a stable hash', () => {
     expect(outwardName('fs', 'read_file')).toBe('fs__read_file')
-    expect(outwardName('fs', 'x'.repeat(124))).toHaveLength(128)
+    expect(outwardName('fs', 'x'.repeat(60))).toBe(`fs__${'x'.repeat(60)}`)
     expect(outwardName('fs', 'a.b')).toBe(outwardName('fs', 'a.b'))
     expect(outwardName('fs', 'a.b')).not.toBe(outwardName('fs', 'a_b'))
     expect(outwardName('fs', 'a.b')).not.toBe(outwardName('fs', 'a/b'))
     expect(outwardName('a'.repeat(32), 'x'.repeat(256))).toMatch(/^a{32}__x+_[0-9a-f]{10}$/)
-    expect(outwardName('a'.repeat(32), 'x'.repeat(256))).toHaveLength(128)
+    expect(outwardName('a'.repeat(32), 'x'.repeat(256))).toHaveLength(64)
     expect(outwardName('fs', '日本')).toMatch(/^fs____[0-9a-f]{10}$/)
+  })
+
+  it('every name fits the pattern of model APIs', () => {
+    const upstream = fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/)
+    fc.assert(
+      fc.property(upstream, fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), (name, tool) => {
+        expect(outwardName(name, tool)).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+      }),
+    )
   })
 })
 

@@ -6,6 +6,7 @@ import { LEGACY_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
 import { gateTools } from '../../../src/mcp/tools/operation-tools.ts'
 import { repositoryText } from '../../core/documents.ts'
 import { openWorld, storeNames, type World } from '../../equivalence/world.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 type Call = (name: string, fields: Fields) => Promise<Fields>
@@ -135,6 +136,7 @@ function legacyCalls({ gate, errors }: World): Call {
     if (typeof run !== 'function') throw new Error(`there is no tool ${name}`)
     const { isError, structuredContent } = await run(fields, {
       credential: CREDENTIAL,
+      listing: PROGRAM_LISTING,
       signal: new AbortController().signal,
     })
     if (isError) throw new Error(`${name} was refused: ${JSON.stringify(structuredContent)}`)

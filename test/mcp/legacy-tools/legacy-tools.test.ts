@@ -61,7 +61,7 @@ describe.each(Object.entries(TRANSPORTS))('the legacy tools over %s', (_, open) 
     const { list } = await start()
     const names = await list()
     expect(names.slice(-LEGACY_TOOLS.length)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
-    expect(names).toContain('asyncgate.create_task')
+    expect(names).toContain('asyncgate_create_task')
   })
 
   it('queue_task queues a task and returns its estimates', async () => {

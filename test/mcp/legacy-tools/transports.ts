@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Gate } from '../../../src/features/gate.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 import { bareCall, contentOf, modernCall, type Options, type Post, startMcp } from '../endpoint.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -47,6 +48,7 @@ async function overStdio(options: Options): Promise<Transport> {
   const { gate } = await startMcp(options)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const handle = serveStdioMcp(gate, {
+    listing: PROGRAM_LISTING,
     streams: { input: stdin, output: stdout },
     legacyTools: options.legacyTools ?? true,
   })

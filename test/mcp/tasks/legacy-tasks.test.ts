@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { admin, agent, worker } from '../../support/gates.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 import { type Answer, contentOf, type McpServer, openMcp, startMcp } from '../endpoint.ts'
 import { complete, fail, offerSum, progress, take } from './task-work.ts'
 
@@ -63,7 +64,7 @@ describe('tasks of 2025-11-25', () => {
       .object({ tools: z.array(z.looseObject({ name: z.string(), execution: z.unknown().optional() })) })
       .parse(await resultOf(server, 'tools/list'))
     expect(tools.filter(({ execution }) => execution !== undefined)).toMatchObject([
-      { name: 'asyncgate.create_task', execution: { taskSupport: 'optional' } },
+      { name: 'asyncgate_create_task', execution: { taskSupport: 'optional' } },
       { name: 'sum', execution: { taskSupport: 'optional' } },
     ])
   })
@@ -188,7 +189,7 @@ it('a call over stdio becomes a task and can be followed', async () => {
   onTestFinished(close)
   await offerSum(gate)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
+  const handle = serveStdioMcp(gate, { listing: PROGRAM_LISTING, streams: { input: stdin, output: stdout } })
   onTestFinished(() => handle.close())
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
   const request = async (method: string, params: object) => {

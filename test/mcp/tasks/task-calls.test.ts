@@ -7,6 +7,7 @@ import { type TaskHandlers, taskHandlers } from '../../../src/mcp/tasks/task-han
 import type { Call, TaskTool } from '../../../src/mcp/tools/tool.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { agent } from '../../support/gates.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 import { modernPost, openMcp, startMcp } from '../endpoint.ts'
 import { TASKS_META, TaskClient } from './task-client.ts'
 import { complete, offerSum, take } from './task-work.ts'
@@ -31,6 +32,7 @@ describe('task tools', () => {
 
   const call = (tasks?: Call['tasks']): Call => ({
     credential: SHARED,
+    listing: PROGRAM_LISTING,
     signal: new AbortController().signal,
     tasks,
   })
@@ -93,7 +95,11 @@ it('a bound key finds the tasks of its principal, whatever identity the request 
   const ask = async (id: string, taskId: string, meta: object = {}) => {
     const credential: Credential = { kind: 'bound', ...agent(id) }
     const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-    const handle = serveStdioMcp(gate, { credential, streams: { input: stdin, output: stdout } })
+    const handle = serveStdioMcp(gate, {
+      listing: PROGRAM_LISTING,
+      credential,
+      streams: { input: stdin, output: stdout },
+    })
     const { body } = modernPost('tasks/get', { taskId, _meta: { ...TASKS_META, ...meta } }, {}, 'x')
     const answered = new Promise<string>((resolve) => stdout.setEncoding('utf8').once('data', resolve))
     stdin.write(`${JSON.stringify(body)}\n`)

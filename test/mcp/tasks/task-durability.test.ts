@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { type Server, startServer, testFolder } from '../../cli/support.ts'
 import { agent, describeGates } from '../../support/gates.ts'
+import { PROGRAM } from '../../support/program.ts'
 import { ARTIFACTS } from '../../support/steps.ts'
 import { contentOf, serveMcp } from '../endpoint.ts'
 import { TaskClient } from './task-client.ts'
@@ -15,7 +16,7 @@ it('a task handle survives the kill of the server that issued it', async () => {
   const home = testFolder()
   const start = () => startServer(['serve'], home, { ASYNCGATE_API_KEY: KEY })
   const headers = { authorization: `Bearer ${KEY}` }
-  const clientOf = ({ url }: Server) => new TaskClient({ url: `${url}/mcp` }, {}, headers)
+  const clientOf = ({ url }: Server) => new TaskClient({ url: `${url}/mcp${PROGRAM}` }, {}, headers)
   const first = await start()
   onTestFinished(() => void first.process.kill('SIGKILL'))
   const before = clientOf(first)

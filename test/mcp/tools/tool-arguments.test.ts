@@ -2,13 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { toolArguments } from '../../../src/mcp/tools/task-tools.ts'
 
 describe('arguments of task tools', () => {
-  it('the schema is listed unchanged, plus agent_id', () => {
+  it('the schema is listed unchanged', () => {
     const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
-    expect(toolArguments(schema).schema).toEqual({
-      ...schema,
-      properties: { agent_id: expect.anything(), text: { type: 'string' } },
-    })
-    expect(toolArguments({}).schema).toEqual({ type: 'object', properties: { agent_id: expect.anything() } })
+    expect(toolArguments(schema).schema).toEqual(schema)
+    expect(toolArguments({}).schema).toEqual({ type: 'object', properties: {} })
   })
 
   it.each(['auth_token', 'agent_id', 'principal_id', 'principal_kind', 'principal_instance_id'])(
@@ -29,7 +26,7 @@ describe('arguments of task tools', () => {
 
   it('a renamed field gets a free name', () => {
     const { schema, split } = toolArguments({ properties: { agent_id: {}, arg_agent_id: {} } })
-    expect(Object.keys(Object(schema.properties))).toEqual(['agent_id', 'arg_arg_agent_id', 'arg_agent_id'])
+    expect(Object.keys(Object(schema.properties))).toEqual(['arg_arg_agent_id', 'arg_agent_id'])
     expect(split({ arg_agent_id: 1, arg_arg_agent_id: 2 }).rest).toEqual({ arg_agent_id: 1, agent_id: 2 })
   })
 })

@@ -5,6 +5,7 @@ import { Fault } from '../../../src/core/errors.ts'
 import type { Gate } from '../../../src/features/gate.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { admin, agent, worker } from '../../support/gates.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 import { ARTIFACTS } from '../../support/steps.ts'
 import {
   type Answer,
@@ -77,7 +78,7 @@ describe.each([
         name: 'summarise',
         title: 'Summarise',
         description:
-          'Summarises a text. If the result is not there within 20 s, it answers with a task_id for asyncgate.wait_for_task.',
+          'Summarises a text. If the result is not there within 20 s, it answers with a task_id for asyncgate_wait_for_task.',
         inputSchema: {
           ...SUMMARISE.payload_schema,
           properties: { agent_id: expect.anything(), ...SUMMARISE.payload_schema.properties },
@@ -168,7 +169,7 @@ describe.each([
       status: 'queued',
       done: false,
       poll_suggestion_seconds: 9,
-      hint: expect.stringContaining('asyncgate.wait_for_task'),
+      hint: expect.stringContaining('asyncgate_wait_for_task'),
     })
     await work(server.gate, complete(server.gate, { summary: 'short' }))
     const later = await server.post(
@@ -372,7 +373,10 @@ describe.each([
       rest = lines.pop() ?? ''
       received.push(...lines.map((line) => Message.parse(JSON.parse(line))))
     })
-    const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
+    const handle = serveStdioMcp(gate, {
+      listing: PROGRAM_LISTING,
+      streams: { input: stdin, output: stdout },
+    })
     onTestFinished(() => handle.close())
     const send = (body: unknown) => void stdin.write(`${JSON.stringify(body)}\n`)
     const find = (fits: (message: z.infer<typeof Message>) => boolean) =>

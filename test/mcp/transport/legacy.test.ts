@@ -57,7 +57,7 @@ describe('programs that only know JSON-RPC', () => {
     const list = await server.post({ body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } })
     expect(list.headers.get('content-type')).toContain('application/json')
     expect(list.body?.result?.tools).toContainEqual(
-      expect.objectContaining({ name: 'asyncgate.create_task' }),
+      expect.objectContaining({ name: 'asyncgate_create_task' }),
     )
     const created = contentOf(
       await server.post(bareCall('asyncgate.create_task', { type: 'x', agent_id: 'a' })),

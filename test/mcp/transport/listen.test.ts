@@ -11,6 +11,7 @@ import { readMeta } from '../../../src/mcp/transport/capabilities.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { Subscription } from '../../../src/mcp/transport/subscription.ts'
 import { agent } from '../../support/gates.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 import { modernPost, openMcp, startMcp } from '../endpoint.ts'
 import { type Message, type SubscriptionReader, TASKS_META, TaskClient } from '../tasks/task-client.ts'
 import { complete, offerSum, progress, take } from '../tasks/task-work.ts'
@@ -227,7 +228,10 @@ describe('task subscriptions over stdio', () => {
       rest = lines.pop() ?? ''
       for (const line of lines) received.push(validated(JSON.parse(line)))
     })
-    const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
+    const handle = serveStdioMcp(gate, {
+      listing: PROGRAM_LISTING,
+      streams: { input: stdin, output: stdout },
+    })
     onTestFinished(() => handle.close())
     const send = (body: unknown) => void stdin.write(`${JSON.stringify(body)}\n`)
     const ask = async (method: string, params: object, id: string) => {

@@ -12,7 +12,7 @@ import { messageOf } from '../../../util/error-message.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint, warn } from '../../output.ts'
 import { type ProcessOptions, serveUntilStopped } from '../../server-process.ts'
-import { addToClaude } from '../mcp.ts'
+import { addToClaude, addToOthers } from '../mcp/clients.ts'
 import type { ClientService } from './clients.ts'
 import { servesOf } from './join.ts'
 import { upstreamName } from './name.ts'
@@ -51,6 +51,7 @@ export async function runGateway(request: GatewayRequest, output: Output): Promi
         // With admin keys, a request without one of them is never an admin's.
         ...(localKey && { admin_keys: `${localKey.name}=${localKey.key}` }),
         log_level: 'warn',
+        mcp_toolsets: 'gateway',
         upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
         // A client may start several gateways in one folder.
         ...(isStdio && { port: 0, database_url: ownDatabase }),
@@ -186,7 +187,7 @@ async function introduce(
   output.print(`  REST ${url}/v1, described at ${url}/docs`)
   title('Connect an agent')
   output.print(`  ${addToClaude(url)}`)
-  output.print(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
+  output.print(`  ${addToOthers(url)}`)
   title('Approve or deny')
   const at = url === server.url ? '' : ` --url ${url}`
   if (server.console)

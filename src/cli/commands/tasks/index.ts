@@ -6,6 +6,7 @@ import { CliError, EXIT } from '../../exit.ts'
 import { flag, PAGE, readJson, text, texts, unlessEmpty } from '../../input.ts'
 import { warn } from '../../output.ts'
 import { cancel } from './cancel.ts'
+import { LAST, taskId } from './last.ts'
 import { nameOf, printTask, textField } from './print.ts'
 import { wait, waitFor } from './wait.ts'
 
@@ -72,9 +73,10 @@ const counts = serverCommand({
 const show = serverCommand({
   name: 'tasks show',
   summary: 'Show a task, its progress, and its result once it has ended.',
-  takes: ['TASK_ID'],
+  takes: ['[TASK_ID]'],
+  options: LAST,
   async run(client, input, output) {
-    const task = await client.call('getTask', { task_id: input.arg(0) })
+    const task = await client.call('getTask', { task_id: await taskId(client, input) })
     output.result(task, () => printTask(output, task))
   },
 })

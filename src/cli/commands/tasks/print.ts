@@ -20,6 +20,7 @@ export function printTask(output: Output, task: Task): void {
       ['progress', progressLine(task)],
       ['payload', json(task.payload)],
       ['ended', result?.completed_at],
+      ['took', durationOf(task)],
       ...cancellationLines(task),
       ['result', json(result?.result)],
       ['error', json(result?.error)],
@@ -28,6 +29,37 @@ export function printTask(output: Output, task: Task): void {
     ],
     12,
   )
+}
+
+/** Prints how a task has ended. An inline artifact only refers to the result that is shown. */
+export function printOutcome(output: Output, task: Task): void {
+  const all = task.result?.artifacts
+  const artifacts = Array.isArray(all) ? all.filter((each) => textField(each, 'type') !== 'inline') : []
+  output.details(
+    [
+      ['status', paintStatus(task.status)],
+      ['took', durationOf(task)],
+      ...cancellationLines(task),
+      ['result', json(task.result?.result)],
+      ['error', json(task.result?.error)],
+      ['artifacts', artifacts.length === 0 ? '' : json(artifacts)],
+      ['task', task.task_id],
+      ['console', task.console_url],
+    ],
+    12,
+  )
+}
+
+/** The time from the creation of a task to its end; empty if it has not ended. */
+function durationOf({ created_at, result }: Task): string {
+  if (!result) return ''
+  const ms = Math.max(0, Date.parse(result.completed_at) - Date.parse(created_at))
+  if (ms < 1000) return `${ms} ms`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 60) return `${(ms / 1000).toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 /** `kind:id` of a principal. */

@@ -3,7 +3,8 @@ import { type Client, serverCommand } from '../../client.ts'
 import { CliError, EXIT, type ExitCode } from '../../exit.ts'
 import { text } from '../../input.ts'
 import { type Output, ProgressLine, warn } from '../../output.ts'
-import { printTask, progressLine } from './print.ts'
+import { LAST, taskId } from './last.ts'
+import { printOutcome, progressLine } from './print.ts'
 
 /** Duration of one call, short enough to update the progress line. */
 const WAIT_SECONDS = 20
@@ -11,10 +12,10 @@ const WAIT_SECONDS = 20
 export const wait = serverCommand({
   name: 'tasks wait',
   summary: 'Wait for a task to end. Exit code 0 if it succeeded, 1 if it did not.',
-  takes: ['TASK_ID'],
-  options: { timeout: text('SECONDS', 'give up after this time; default never') },
-  run: (client, input, output) =>
-    waitFor(client, input.arg(0), output, { timeout: input.integer('timeout') }),
+  takes: ['[TASK_ID]'],
+  options: { timeout: text('SECONDS', 'give up after this time; default never'), ...LAST },
+  run: async (client, input, output) =>
+    waitFor(client, await taskId(client, input), output, { timeout: input.integer('timeout') }),
 })
 
 /** Waits for a task, prints it, and returns the exit code. `hint` was printed already. */
@@ -37,7 +38,7 @@ export async function waitFor(
     const task = await client.call('waitForTask', { task_id, wait_seconds, until })
     progress.clear()
     if (task.done) {
-      output.result(task, () => printTask(output, task))
+      output.result(task, () => printOutcome(output, task))
       return task.status === 'succeeded' ? EXIT.ok : EXIT.failure
     }
     if (left() === 0) throw timeoutError(task, elapsed())

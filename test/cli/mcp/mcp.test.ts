@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { SECRET, startReceiver } from '../webhooks/receiver.ts'
-import { cli, startCli, testFolder } from './support.ts'
+import { SECRET, startReceiver } from '../../webhooks/receiver.ts'
+import { cli, startCli, testFolder } from '../support.ts'
 
 /** An MCP client that has started "asyncgate mcp" and finished the handshake. */
 async function connect(env: Readonly<Record<string, string>> = {}) {
-  const child = startCli(['mcp'], testFolder(), env)
+  const child = startCli(['mcp', '--toolsets', 'all', '--schemas', 'output'], testFolder(), env)
   const { stdin, stdout } = child.process
   if (stdin === null || stdout === null) throw new Error('no pipes')
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
@@ -55,34 +55,50 @@ describe('asyncgate mcp', () => {
 })
 
 describe('asyncgate mcp config', () => {
-  const config = async (client: string, env: Record<string, string> = {}) => {
-    const { code, stdout } = await cli(['mcp', 'config', '--client', client, '--url', 'http://gate:1/'], env)
+  const config = async (client: string, ...options: string[]) => {
+    const { code, stdout } = await cli([
+      'mcp',
+      'config',
+      '--client',
+      client,
+      '--url',
+      'http://gate:1/',
+      ...options,
+    ])
     expect(code).toBe(0)
     return stdout
   }
 
-  it('the configuration has the URL and the timeout of each client', async () => {
+  it('the settings have the URL and the timeout of each client', async () => {
     const url = 'http://gate:1/mcp'
-    expect(JSON.parse(await config('claude'))).toEqual({
+    const entry = async (client: string) => JSON.parse(await config(client))
+    expect(await entry('claude-code')).toEqual({
       mcpServers: { asyncgate: { type: 'http', url, timeout: 60_000 } },
     })
-    expect(JSON.parse(await config('cursor'))).toEqual({
-      mcpServers: { asyncgate: { url, timeout: 60_000 } },
-    })
-    expect(JSON.parse(await config('vscode'))).toEqual({ servers: { asyncgate: { type: 'http', url } } })
+    expect(await config('claude')).toBe(await config('claude-code'))
+    const args = ['-y', 'asyncgate', 'mcp', '--url', 'http://gate:1']
+    expect(await entry('claude-desktop')).toEqual({ mcpServers: { asyncgate: { command: 'npx', args } } })
     expect(await config('codex')).toBe(`[mcp_servers.asyncgate]\nurl = "${url}"\ntool_timeout_sec = 60\n`)
+    expect(await entry('cursor')).toEqual({ mcpServers: { asyncgate: { url } } })
+    expect(await entry('vscode')).toEqual({ servers: { asyncgate: { type: 'http', url } } })
+    expect(await entry('copilot')).toEqual({
+      mcpServers: { asyncgate: { type: 'http', url, tools: ['*'], timeout: 60_000 } },
+    })
+    expect(await entry('gemini')).toEqual({ mcpServers: { asyncgate: { httpUrl: url, timeout: 60_000 } } })
+    expect(await entry('opencode')).toEqual({
+      mcp: { asyncgate: { type: 'remote', url, enabled: true, timeout: 60_000 } },
+    })
+    expect(await entry('zed')).toEqual({ context_servers: { asyncgate: { url, timeout: 60 } } })
   })
 
-  it('the configuration refers to the key and never contains it', async () => {
-    for (const client of ['claude', 'codex', 'cursor', 'vscode']) {
-      const settings = await config(client, { ASYNCGATE_API_KEY: 'hush' })
-      expect(settings).not.toContain('hush')
-      expect(settings).toMatch(/ASYNCGATE_API_KEY|input:asyncgate-key/)
-    }
-  })
-
-  it('--json prints the configuration and its file', async () => {
-    const { stdout } = await cli(['mcp', 'config', '--client', 'codex', '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ client: 'codex', file: '~/.codex/config.toml' })
+  it('--json prints the settings, their file and what to know', async () => {
+    const { stdout } = await cli(['mcp', 'config', '--client', 'codex', '--json', '--with-key'])
+    expect(JSON.parse(stdout)).toMatchObject({
+      client: 'codex',
+      scope: 'user',
+      file: expect.stringMatching(/\/config\.toml$/),
+      notes: expect.arrayContaining([expect.stringContaining('ASYNCGATE_API_KEY')]),
+      settings: expect.stringContaining('bearer_token_env_var = "ASYNCGATE_API_KEY"'),
+    })
   })
 })
