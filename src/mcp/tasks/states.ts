@@ -83,10 +83,10 @@ export class TaskStates {
   }
 
   /** A task that was created a moment ago. */
-  fresh({ task_id, status, hint }: Pick<TaskView, 'task_id' | 'status' | 'hint'>): TaskHandle {
+  fresh({ task_id, status }: Pick<TaskView, 'task_id' | 'status'>): TaskHandle {
     const isPending = status === 'pending_approval'
     const created_at = isoTime(taskTime(task_id))
-    const message = isPending ? approvalWords({ task_id }, this.#links) : (hint ?? 'Waits for a worker.')
+    const message = isPending ? approvalWords({ task_id }, this.#links) : 'Waits for a worker.'
     return this.#handle({ task_id, status, created_at, updated_at: created_at }, 'working', message)
   }
 

@@ -14,8 +14,6 @@ import { PROGRAM_LISTING } from '../../support/program.ts'
 import { type Answer, contentOf, type McpServer, openMcp, startMcp } from '../endpoint.ts'
 import { complete, fail, offerSum, progress, take } from './task-work.ts'
 
-const NO_WORKER = 'No worker has served type sum in the last 2 minutes. The task waits until one does.'
-
 /** The schemas of the SDK of that revision, by which each result is validated. */
 const RESULT_SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   'tasks/get': GetTaskResultSchema,
@@ -37,7 +35,7 @@ async function begin(server: McpServer, args: object = {}, meta?: object): Promi
   const params = { name: 'sum', arguments: args, task: { ttl: 60_000 }, ...(meta && { _meta: meta }) }
   const { body } = await ask(server, 'tools/call', params)
   const { task } = CreateTaskResultSchema.parse(body?.result)
-  expect(task).toMatchObject({ status: 'working', statusMessage: NO_WORKER, ttl: null })
+  expect(task).toMatchObject({ status: 'working', statusMessage: 'Waits for a worker.', ttl: null })
   return task.taskId
 }
 
@@ -59,6 +57,7 @@ describe('tasks of 2025-11-25', () => {
     expect(hello?.capabilities).toEqual({
       tools: { listChanged: true },
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+      logging: {},
     })
     const { tools } = z
       .object({ tools: z.array(z.looseObject({ name: z.string(), execution: z.unknown().optional() })) })

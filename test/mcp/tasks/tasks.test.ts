@@ -4,8 +4,6 @@ import { contentOf, type McpServer, startMcp } from '../endpoint.ts'
 import { TaskClient } from './task-client.ts'
 import { complete, fail, offerSum, progress, take } from './task-work.ts'
 
-const NO_WORKER = 'No worker has served type sum in the last 2 minutes. The task waits until one does.'
-
 const ARGS = { numbers: [1, 2] }
 
 describe.each([
@@ -30,7 +28,7 @@ describe.each([
   it('a call returns a handle that every API can read', async () => {
     const { server, client } = await start()
     const task = await client.start('sum', { ...ARGS, agent_id: 'alice' })
-    expect(task).toMatchObject({ status: 'working', statusMessage: NO_WORKER, ttlMs: null })
+    expect(task).toMatchObject({ status: 'working', statusMessage: 'Waits for a worker.', ttlMs: null })
     expect(task).not.toHaveProperty('result')
     const view = await server.gate.getTask(agent('alice'), { task_id: task.taskId })
     expect(view).toMatchObject({ type: 'sum', payload: ARGS, created_at: task.createdAt })
