@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 /** Suites that also run in the authentication modes that they do not choose themselves, on one store. */
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
-  'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools,type-tools}.test.ts',
+  'test/mcp/**/{input-required,legacy-tools,open-call,sessions,task-calls,operation-tools,type-tools}.test.ts',
   'test/gateway/calls/{clients,reads,served}.test.ts',
   'test/client/client.test.ts',
   'test/worker/{worker,cancel,questions,results}.test.ts',

@@ -23,42 +23,16 @@ interface Round {
   readonly flags: readonly string[]
   /** Whether to include the scenarios of the Tasks extension, which the revision itself does not require. */
   readonly withTasks?: boolean
-  /** Scenarios that the server under test does not support, with the reason. */
-  readonly leftOut?: { readonly scenarios: readonly string[]; readonly because: string }
-}
-
-/**
- * The gate serves legacy revisions without sessions; scenarios with sessions run on the same stack with sessions.
- */
-const withoutSessions = {
-  scenarios: [
-    'tools-call-with-logging',
-    'tools-call-with-progress',
-    'tools-call-sampling',
-    'tools-call-elicitation',
-    'elicitation-sep1034-defaults',
-    'elicitation-sep1330-enums',
-    'server-sse-multiple-streams',
-  ],
-  because: 'the server speaks first in them, which needs a session',
 }
 
 const sets: readonly Omit<Round, 'flags'>[] = [
   { name: '2026-07-28', revision: '2026-07-28', withTasks: true },
   { name: '2025-11-25', revision: '2025-11-25' },
 ]
-const rounds: readonly Round[] = [
-  ...sets.flatMap((set) => [
-    { ...set, name: `${set.name}, fast path on`, flags: [] },
-    { ...set, name: `${set.name}, fast path off`, flags: ['--no-fast-path'] },
-  ]),
-  {
-    name: '2025-11-25, as the gate serves it',
-    revision: '2025-11-25',
-    flags: ['--no-sessions'],
-    leftOut: withoutSessions,
-  },
-]
+const rounds: readonly Round[] = sets.flatMap((set) => [
+  { ...set, name: `${set.name}, fast path on`, flags: [] },
+  { ...set, name: `${set.name}, fast path off`, flags: ['--no-fast-path'] },
+])
 
 const Requirements = z.object({
   server: z.array(z.string()),
@@ -124,9 +98,8 @@ function problem(checks: Checks | undefined): string | undefined {
 
 async function runRound(node: string, round: Round): Promise<boolean> {
   const file = here(`${SUITE}/requirements/${round.revision}.yaml`)
-  const { server, not_scored } = Requirements.parse(parse(readFileSync(file, 'utf8')))
+  const { server: required, not_scored } = Requirements.parse(parse(readFileSync(file, 'utf8')))
   const extension = round.withTasks ? taskScenarios(not_scored) : []
-  const required = server.filter((scenario) => !round.leftOut?.scenarios.includes(scenario))
   const fixture = await startFixture(round.flags)
   const results = await runSuite(node, fixture.url, round.revision).finally(fixture.stop)
 
@@ -135,15 +108,13 @@ async function runRound(node: string, round: Round): Promise<boolean> {
     return found ? [`  ${scenario}: ${found}`] : []
   })
   const checks = required.flatMap((scenario) => results.get(scenario) ?? [])
-  const others = [...results].filter(([scenario]) => ![...server, ...extension].includes(scenario))
+  const others = [...results].filter(([scenario]) => ![...required, ...extension].includes(scenario))
   const othersPassed = others.filter(([, checks]) => problem(checks) === undefined)
   console.log(
     `${round.name}: ${required.length - problems.length} of ${required.length} required scenarios passed ` +
       `(checks: ${count(checks, 'SUCCESS')} passed, ${count(checks, 'FAILURE')} failed, ` +
       `${count(checks, 'WARNING')} warnings); not scored: ${othersPassed.length} of ${others.length}`,
   )
-  if (round.leftOut)
-    console.log(`  left out, ${round.leftOut.because}: ${round.leftOut.scenarios.join(', ')}`)
   for (const line of problems) console.log(line)
   const withTasks = round.withTasks ? judgeTasks(extension, results) : true
   return required.length > 0 && problems.length === 0 && withTasks

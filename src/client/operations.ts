@@ -124,12 +124,12 @@ export interface Task {
     readonly n: number
     /** approval: a person approves or denies; input: the agent answers with data */
     readonly kind: 'approval' | 'input'
-    /** approval: title, show, reason, rule_id; input: message, schema */
+    /** approval: title, show, reason, rule_id; input: message, schema; of an upstream also upstream, its name, and url, a page to open */
     readonly request: unknown
-    /** The worker that asked, or the gate itself if a policy asked */
+    /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
     readonly asked_by: Principal
-    /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-    readonly origin: 'policy' | 'worker'
+    /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+    readonly origin: 'policy' | 'worker' | 'upstream'
     /** When the question was asked */
     readonly asked_at: string
     /** When the question expires; null if it never does */
@@ -463,15 +463,15 @@ export interface Offer {
     readonly n: number
     /** approval: a person approves or denies; input: the agent answers with data */
     readonly kind: 'approval' | 'input'
-    /** The worker that asked, or the gate itself if a policy asked */
+    /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
     readonly asked_by: Principal
-    /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-    readonly origin: 'policy' | 'worker'
-    /** approval: title, show, reason, rule_id; input: message, schema */
+    /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+    readonly origin: 'policy' | 'worker' | 'upstream'
+    /** approval: title, show, reason, rule_id; input: message, schema; of an upstream also upstream, its name, and url, a page to open */
     readonly request: unknown
     /** open: not decided yet; any other state is final */
     readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
-    /** approval: comment, diff; input: content. Null if there is none */
+    /** approval: comment, diff; input: content, or action if an upstream was refused an answer. Null if there is none */
     readonly answer: unknown
     /** Who decided; null while the question is open */
     readonly decided_by: Principal | null
@@ -1090,12 +1090,12 @@ export interface ListApprovalsAnswer {
     readonly kind: 'approval' | 'input'
     /** open: not decided yet; any other state is final */
     readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
-    /** title, show, reason, rule_id */
+    /** title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client */
     readonly request: unknown
-    /** The worker that asked, or the gate itself if a policy asked */
+    /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
     readonly asked_by: Principal
-    /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-    readonly origin: 'policy' | 'worker'
+    /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+    readonly origin: 'policy' | 'worker' | 'upstream'
     /** When the approval was requested */
     readonly asked_at: string
     /** When the approval expires; null if it never does */
@@ -1104,7 +1104,7 @@ export interface ListApprovalsAnswer {
     readonly decided_by: Principal | null
     /** When it was decided; null while the question is open */
     readonly decided_at: string | null
-    /** An approval has comment and payload, a denial has reason; null if undecided */
+    /** An approval has comment and payload, a denial has reason; client names the program in which its user decided, if so. Null if undecided */
     readonly answer: unknown
     /** What the approver changed in the payload */
     readonly diff?: readonly {
@@ -1201,12 +1201,12 @@ export interface GetApprovalAnswer {
   readonly kind: 'approval' | 'input'
   /** open: not decided yet; any other state is final */
   readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
-  /** title, show, reason, rule_id */
+  /** title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client */
   readonly request: unknown
-  /** The worker that asked, or the gate itself if a policy asked */
+  /** The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked */
   readonly asked_by: Principal
-  /** policy: a policy of the gate asked; worker: the worker that held the task asked */
-  readonly origin: 'policy' | 'worker'
+  /** policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted */
+  readonly origin: 'policy' | 'worker' | 'upstream'
   /** When the approval was requested */
   readonly asked_at: string
   /** When the approval expires; null if it never does */
@@ -1215,7 +1215,7 @@ export interface GetApprovalAnswer {
   readonly decided_by: Principal | null
   /** When it was decided; null while the question is open */
   readonly decided_at: string | null
-  /** An approval has comment and payload, a denial has reason; null if undecided */
+  /** An approval has comment and payload, a denial has reason; client names the program in which its user decided, if so. Null if undecided */
   readonly answer: unknown
   /** What the approver changed in the payload */
   readonly diff?: readonly {
@@ -1392,8 +1392,10 @@ export interface AnswerQuestionInput {
   task_id: string
   /** The number of the question within the task; the newest question if absent. Send the one you saw */
   n?: number | undefined
-  /** The requested data, at most 64 KiB. It must match the schema of the request, if there is one */
-  content: unknown
+  /** The requested data, at most 64 KiB. It must match the schema of the request, if there is one. Required unless action is decline or cancel */
+  content?: unknown
+  /** For a question whose origin is upstream. accept, the default: the upstream receives content; decline or cancel: it learns that the answer was refused or that nobody decided, and the call continues */
+  action?: 'accept' | 'decline' | 'cancel' | undefined
 }
 
 export type AnswerQuestionAnswer = ApproveAnswer
@@ -2856,6 +2858,8 @@ export interface ListPoliciesAnswer {
     readonly approves: string | null
     /** How long an approval waits for its decision; null: as the server is configured */
     readonly approval_expires_in_seconds: number | null
+    /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. Null: person */
+    readonly approve_by: 'person' | 'client' | null
     /** The rule applies only before this time; null: without limit */
     readonly expires_at: string | null
     /** api: written with the API; file: from the file of the operator; built_in. Only api can be changed with the API */
@@ -2920,6 +2924,8 @@ export interface GetPolicyAnswer {
   readonly approves: string | null
   /** How long an approval waits for its decision; null: as the server is configured */
   readonly approval_expires_in_seconds: number | null
+  /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. Null: person */
+  readonly approve_by: 'person' | 'client' | null
   /** The rule applies only before this time; null: without limit */
   readonly expires_at: string | null
   /** api: written with the API; file: from the file of the operator; built_in. Only api can be changed with the API */
@@ -2975,6 +2981,8 @@ export interface PutPolicyInput {
   approves?: string | undefined
   /** For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent */
   approval_expires_in_seconds?: number | undefined
+  /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. person if absent */
+  approve_by?: 'person' | 'client' | undefined
   /** The rule applies only before this time */
   expires_at?: string | undefined
 }
@@ -3073,6 +3081,8 @@ export interface TestPolicyInput {
         approves?: string | undefined
         /** For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent */
         approval_expires_in_seconds?: number | undefined
+        /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. person if absent */
+        approve_by?: 'person' | 'client' | undefined
         /** The rule applies only before this time */
         expires_at?: string | undefined
       }[]
@@ -3101,6 +3111,8 @@ export interface TestPolicyAnswer {
   readonly rule_id: string | null
   /** Why, in words */
   readonly reason: string
+  /** Who could approve it: only a person, or also the user of the client in the client. Null unless approval is required */
+  readonly approve_by: 'person' | 'client' | null
   /** The arguments after redaction */
   readonly args: unknown
   /** JSON pointers into args to redacted values */

@@ -181,6 +181,10 @@ export const serverTable = z.object({
     30,
     'How long a disconnected client has to return before its calls are canceled.',
   ),
+  gateway_question_seconds: integer(1, 30 * 24 * 3600).default(
+    24 * 3600,
+    'How long a question of an upstream waits for its answer; the call then fails.',
+  ),
   gateway_wait_seconds: integer(0, 50).default(
     50,
     'How long a call from a client without MCP tasks waits for its result.',

@@ -1,6 +1,6 @@
 import { Fault } from './errors.ts'
 import { type Caller, type PrincipalKey, principalKey, type Role } from './principal.ts'
-import type { Question } from './question.ts'
+import { isForClient, type Question } from './question.ts'
 import type { Task, TaskCore } from './task.ts'
 
 /** Who may do what. `own` verbs also need the caller to own the task, unless the role stands above owners. */
@@ -51,6 +51,13 @@ export function checkReader(task: Task, caller: Caller): void {
 export function checkApprover(task: TaskCore, question: Question, by: PrincipalKey): void {
   if (by !== task.owner && by !== `agent:${task.principal_ai}` && by !== question.asked_by) return
   const message = `${by} asked for this, so another principal has to decide.`
+  throw new Fault('FORBIDDEN', { task_id: task.task_id, n: question.n }, message)
+}
+
+/** The user of the client that asked may decide in that client, if the rule that asked allows it. */
+export function checkClientApprover(task: TaskCore, question: Question, by: PrincipalKey): void {
+  if (isForClient(question) && by === task.owner) return
+  const message = 'A person has to decide this, in the console or with the asyncgate command.'
   throw new Fault('FORBIDDEN', { task_id: task.task_id, n: question.n }, message)
 }
 

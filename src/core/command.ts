@@ -139,12 +139,12 @@ export interface Ask extends TenantCommand, LeaseClaim {
   readonly question: Asked
 }
 
-/** A principal answers a question of a task. */
+/** A principal answers a question of a task, or the gateway withdraws a question that it has asked. */
 export interface Answer extends TenantCommand {
   readonly verb: 'answer'
   readonly task_id: string
   readonly n: number
-  readonly decision: 'approve' | 'deny' | 'answer'
+  readonly decision: 'approve' | 'deny' | 'answer' | 'withdraw'
   readonly by: PrincipalKey
   readonly role: Role
   /** Of a denial, in words. */
@@ -152,6 +152,8 @@ export interface Answer extends TenantCommand {
   readonly answer: CanonicalJson
   /** Of what is approved, if the approver changed it; null if not. */
   readonly content_hash: string | null
+  /** The user of the calling client decided, in that client. */
+  readonly via?: 'client' | undefined
 }
 
 export interface Cancel extends TenantCommand {

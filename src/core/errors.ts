@@ -97,6 +97,18 @@ export const ERRORS = {
     message: 'There is no such session.',
     hint: 'Check the session_id; list_sessions shows the sessions that are live.',
   },
+  MCP_SESSION_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'The MCP session has ended.',
+    hint: 'Begin a new session with initialize. Tasks, approvals and the inbox do not belong to a session and are still there.',
+  },
+  MCP_RESPONSE_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'The response to this request can no longer be resumed.',
+    hint: 'The request may have been processed: list_tasks and list_inbox show the tasks that it created. Send a call again with the same idempotency_key.',
+  },
   UPSTREAM_NOT_FOUND: {
     http: 404,
     retryable: false,

@@ -1,5 +1,5 @@
-import type { CanonicalJson } from './json/json.ts'
-import type { PrincipalKey } from './principal.ts'
+import { type CanonicalJson, parseCanonical } from './json/json.ts'
+import { GATEWAY, type PrincipalKey, principalKey } from './principal.ts'
 import type { ParkedStatus } from './transitions.ts'
 
 /** `approval`: a person says yes or no. `input`: the agent's side answers with data. */
@@ -56,12 +56,28 @@ export function isAskedByGate({ lease_id }: Pick<Question, 'lease_id'>): boolean
   return lease_id === null
 }
 
+/** Whether the rule that asked lets the user of the calling client decide. A worker cannot ask for that. */
+export function isForClient(question: Pick<Question, 'kind' | 'lease_id' | 'request'>): boolean {
+  if (question.kind !== 'approval' || !isAskedByGate(question)) return false
+  const request = parseCanonical(question.request)
+  return (
+    typeof request === 'object' &&
+    request !== null &&
+    'approve_by' in request &&
+    request.approve_by === 'client'
+  )
+}
+
 /** Who can ask. */
-export const QUESTION_ORIGINS = ['policy', 'worker'] as const
+export const QUESTION_ORIGINS = ['policy', 'worker', 'upstream'] as const
 export type QuestionOrigin = (typeof QUESTION_ORIGINS)[number]
 
-export function originOf(question: Pick<Question, 'lease_id'>): QuestionOrigin {
-  return isAskedByGate(question) ? 'policy' : 'worker'
+const GATEWAY_KEY = principalKey(GATEWAY)
+
+/** The gateway asks only on behalf of upstreams. */
+export function originOf(question: Pick<Question, 'lease_id' | 'asked_by'>): QuestionOrigin {
+  if (isAskedByGate(question)) return 'policy'
+  return question.asked_by === GATEWAY_KEY ? 'upstream' : 'worker'
 }
 
 /** What is asked, before it has a place in a task. */
@@ -80,6 +96,8 @@ export interface Verdict {
   readonly answer: CanonicalJson | null
   /** Of what was approved, if the approver changed it. */
   readonly content_hash?: string | null
+  /** The user of the client decided, in that client. */
+  readonly via?: 'client' | undefined
 }
 
 /** What an approver has to know of a pointer that the agent gave. */

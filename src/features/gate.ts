@@ -5,6 +5,7 @@ import { type CATALOGUE, OPERATIONS } from './catalogue.ts'
 import type { Operation } from './define-operation.ts'
 import { getInboxItem } from './inbox/list-inbox.ts'
 import { findLease } from './leases/lease-call.ts'
+import { type ClientDecision, decideInClient } from './questions/client-decision.ts'
 import { openResult } from './results/open-result.ts'
 import type { ResultContent } from './results/result-store.ts'
 import { uploadResult } from './results/upload-result.ts'
@@ -14,6 +15,7 @@ import { callTool, clientLeft } from './sessions/operations.ts'
 import type { Client } from './sessions/sessions.ts'
 import { toolTypes } from './task-types/operations.ts'
 import { activeTasks } from './tasks/active-tasks.ts'
+import { type CallState, openCall, sealCall } from './tasks/call-state.ts'
 import { type ChangeListener, follow } from './tasks/follow.ts'
 import { peekTask, peekTasks } from './tasks/read-task.ts'
 import { stats } from './tasks/stats.ts'
@@ -69,6 +71,12 @@ export function openGate(options: GateOptions) {
     peekTask: (caller: Caller, input: unknown) => peekTask(services, caller, input),
     /** The tasks among those named that the caller may see. */
     peekTasks: (caller: Caller, input: unknown) => peekTasks(services, caller, input),
+    /** Decides an approval as the user of the client that asked for it, where a rule allows that. */
+    decideInClient: (caller: Caller, client: Client, decision: ClientDecision) =>
+      decideInClient(services, caller, client, decision),
+    /** The state of a tool call that its client will repeat, as a signed text. */
+    sealCall: (caller: Caller, tool: string, state: CallState) => sealCall(engine, caller, tool, state),
+    openCall: (caller: Caller, tool: string, sealed: string) => openCall(engine, caller, tool, sealed),
     /** Whether other processes can change tasks too. */
     isShared: options.store.shared,
     activeTasks: (caller: Caller, input: unknown = {}) => activeTasks(engine, caller, input),

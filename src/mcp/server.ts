@@ -1,6 +1,5 @@
 import {
   type CacheHint,
-  type CallToolResult,
   type Implementation,
   mergeCapabilities,
   type Progress,
@@ -26,10 +25,12 @@ import {
   isTaskTool,
   type ListKind,
   type TaskToolSource,
+  type ToolReply,
   type ToolTable,
   wantsProgress,
 } from './tools/tool.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
+import type { PeerResponse } from './transport/peer.ts'
 
 /** An MCP server, independent of the transport. */
 export interface ServerDefinition {
@@ -41,22 +42,27 @@ export interface ServerDefinition {
   readonly tasks: TaskHandlers
   /** Registers further request handlers. */
   extend?(server: Server, callOf: CallOf): void
+  /**
+   * Receives a client's response to a request for which nothing waits in this process: it was sent by another server,
+   * or before a restart, or never. The call has the credential of the response; `id` is chosen by the client.
+   */
+  onUnmatchedResponse?(response: PeerResponse, call: Call): Promise<void>
 }
 
 /** Task types and upstreams can change: clients that do not subscribe to changes notice them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
-/** How each revision announces tasks. */
-const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
+/** What each revision adds: tasks are announced differently, and legacy clients set a log level and then get the log lines of workers. */
+const ERA_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
   modern: { extensions: { [TASKS_EXTENSION]: {} } },
-  legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+  legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } }, logging: {} },
 }
 
 /** A server of the SDK for one HTTP request or one stdio connection. */
 export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: { ...definition.capabilities(), ...TASK_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(), ...ERA_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
@@ -77,9 +83,39 @@ export function createServer(definition: ServerDefinition, era: Era, callOf: Cal
     return callTool(definition, found, args, tellingProgress(call, context))
   })
   serveTasks(server, tasks, era, callOf)
+  if (era === 'legacy') serveConnection(server, callOf)
   definition.extend?.(server, callOf)
   return server
 }
+
+/** Registers the methods of 2025-11-25 that change the state of a connection or session. */
+function serveConnection(server: Server, callOf: CallOf): void {
+  const { logging, resources } = server.getCapabilities()
+  const peerOf = (context: ServerContext) => {
+    const { peer } = callOf(context)
+    if (peer !== undefined) return peer
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, NEEDS_SESSION)
+  }
+  if (logging !== undefined) {
+    server.setRequestHandler('logging/setLevel', ({ params }, context) => {
+      peerOf(context).setLogLevel(params.level)
+      return {}
+    })
+  }
+  if (resources?.subscribe !== true) return
+  server.setRequestHandler('resources/subscribe', ({ params }, context) => {
+    if (!peerOf(context).subscribe(params.uri))
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Subscription limit reached')
+    return {}
+  })
+  server.setRequestHandler('resources/unsubscribe', ({ params }, context) => {
+    peerOf(context).unsubscribe(params.uri)
+    return {}
+  })
+}
+
+const NEEDS_SESSION =
+  'This method needs a session: send the Mcp-Session-Id of the response to initialize, and accept text/event-stream.'
 
 /** Adds progress notifications if the client asked for them. */
 function tellingProgress(call: Call, { mcpReq }: ServerContext): Call {
@@ -98,8 +134,16 @@ export function callTool(
   found: FoundTool,
   args: Fields,
   call: Call,
-): Promise<CallToolResult> {
-  return isTaskTool(found) ? tasks.calls.call(found, args, call) : found(args, call)
+): Promise<ToolReply> {
+  if (isTaskTool(found)) return tasks.calls.call(found, args, call)
+  // No other tool requires input.
+  if (call.repeat?.state !== undefined) return Promise.reject(unknownState())
+  return found(args, call)
+}
+
+function unknownState(): ProtocolError {
+  const message = 'This tool never requires input, so the requestState is not one of its own.'
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
 export function unknownTool(name: string): ProtocolError {
@@ -126,10 +170,13 @@ export function defineServer(
   readonly definition: ServerDefinition
   /** The listener is called when a list may have changed for some caller. Returns an unsubscribe function. */
   onLists(listener: (kind: ListKind) => void): () => void
+  /** The listener is called with the URI of a resource that has changed. Returns an unsubscribe function. */
+  onResources(listener: (uri: string) => void): () => void
 } {
   const waitTool = toolName('wait_for_task', toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
   const reads = all.flatMap((source) => source.reads ?? [])
+  const tasks = taskHandlers({ gate, waitTool, onError })
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
@@ -140,7 +187,8 @@ export function defineServer(
         ),
       instructions: instructions((name) => toolName(name, toolNames)),
       tools: gateTools({ gate, toolNames, listing, legacyTools, sources: all, onError }),
-      tasks: taskHandlers({ gate, waitTool, onError }),
+      tasks,
+      onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
       extend(server, callOf) {
         for (const source of reads) source.serve(server, callOf)
       },
@@ -150,6 +198,12 @@ export function defineServer(
         ...all.map((source) => source.onChange(() => listener('tools'))),
         ...reads.map((source) => source.onChange(listener)),
       ]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+    onResources(listener) {
+      const stops = reads.flatMap((source) => source.onUpdate?.(listener) ?? [])
       return () => {
         for (const stop of stops) stop()
       }

@@ -98,6 +98,7 @@ export class RuleBook implements TenantPolicies {
       rule_id: decided.rule?.id ?? null,
       reason: decided.reason,
       expires_in_ms: seconds === null ? null : seconds * 1000,
+      approve_by: decided.action === 'REQUIRE_APPROVAL' ? (decided.rule?.draft.approve_by ?? 'person') : null,
       redacting: redacting.map(({ id }) => id),
       redactArgs: (args) => redact(ofArgs, args),
       redactText: (value) => redact(ofText, value),

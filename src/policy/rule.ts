@@ -3,7 +3,7 @@ import type { Json } from '../core/json/json.ts'
 import { isPrincipalKind } from '../core/principal.ts'
 import { CONDITION_ROOTS } from './condition-data.ts'
 import { fitting, line, patternName } from './pattern.ts'
-import { ACTIONS } from './ruling.ts'
+import { ACTIONS, APPROVERS } from './ruling.ts'
 
 export const ruleId = fitting(
   /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/,
@@ -50,6 +50,8 @@ const logic = z
 const YEAR_SECONDS = 365 * 24 * 3600
 
 const ACTION = 'What happens to a task or tool call that the rule applies to'
+const APPROVE_BY =
+  'For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client'
 const APPROVES =
   'For ALLOW: the rule only replaces the approval that the rule with this id requires; default: that the default action requires; *: that any rule requires'
 
@@ -66,6 +68,7 @@ const optional = {
     .min(1)
     .max(YEAR_SECONDS)
     .describe('For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent'),
+  approve_by: z.enum(APPROVERS).describe(`${APPROVE_BY}. person if absent`),
   expires_at: z.iso.datetime({ offset: true }).describe('The rule applies only before this time'),
 }
 
@@ -105,6 +108,7 @@ export const ruleRecord = z.object({
     .int()
     .nullable()
     .describe('How long an approval waits for its decision; null: as the server is configured'),
+  approve_by: z.enum(APPROVERS).nullable().describe(`${APPROVE_BY}. Null: person`),
   expires_at: z.string().nullable().describe('The rule applies only before this time; null: without limit'),
 })
 
@@ -124,6 +128,7 @@ export function ruleOf(asked: z.output<typeof writtenRule>): RuleDraft {
     redact: asked.redact ?? null,
     approves: asked.approves ?? null,
     approval_expires_in_seconds: asked.approval_expires_in_seconds ?? null,
+    approve_by: asked.approve_by ?? null,
     expires_at: asked.expires_at ?? null,
   }
 }
@@ -150,7 +155,7 @@ export function principalOf(text: string): string {
 export function contradictionIn(
   rule: RuleDraft,
 ): { readonly path: string; readonly problem: string } | undefined {
-  const { action, redact, approves, approval_expires_in_seconds } = rule
+  const { action, redact, approves, approval_expires_in_seconds, approve_by } = rule
   if (action === 'REDACT') {
     if (redact === null) return { path: 'redact', problem: 'is required for REDACT' }
     if (redact.paths.length + redact.patterns.length === 0) {
@@ -160,6 +165,9 @@ export function contradictionIn(
   if (approves !== null && action !== 'ALLOW') return { path: 'approves', problem: 'is only for ALLOW' }
   if (approval_expires_in_seconds !== null && action !== 'REQUIRE_APPROVAL') {
     return { path: 'approval_expires_in_seconds', problem: 'is only for REQUIRE_APPROVAL' }
+  }
+  if (approve_by !== null && action !== 'REQUIRE_APPROVAL') {
+    return { path: 'approve_by', problem: 'is only for REQUIRE_APPROVAL' }
   }
   return undefined
 }

@@ -8,6 +8,10 @@ export type Action = (typeof ACTIONS)[number]
 export const DEFAULT_ACTIONS = ['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'] as const
 export type DefaultAction = (typeof DEFAULT_ACTIONS)[number]
 
+/** Who may approve: a person only, or also the user of the client that asks, in that client. */
+export const APPROVERS = ['person', 'client'] as const
+export type Approver = (typeof APPROVERS)[number]
+
 export interface Defaults {
   /** For tasks that are no tool calls. */
   readonly plain: DefaultAction
@@ -57,6 +61,8 @@ export interface Ruling {
   readonly reason: string
   /** How long an approval waits; null: the rule does not specify it. */
   readonly expires_in_ms: number | null
+  /** Who may approve; null unless approval is required. */
+  readonly approve_by: Approver | null
   /** The ids of the rules that redact the arguments or the result. */
   readonly redacting: readonly string[]
   /** Redacts arguments; the same value if nothing is redacted. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import {
   acceptedContent,
@@ -16,13 +15,12 @@ import { Endpoint } from '../../src/mcp/transport/endpoint.ts'
 import { says } from './content.ts'
 import { plainTools, schemas } from './plain-tools.ts'
 import { addPromptsAndResources } from './prompts-and-resources.ts'
-import { sessionHandler } from './sessions.ts'
 import { type TalkingTool, talkingTools } from './talking-tools.ts'
 import { openTaskFixtures } from './task-tools.ts'
 
 /**
  * A server with everything that the official conformance suite needs, on the HTTP and MCP stack of the gate:
- * `fixture-server.ts [--no-fast-path] [--no-sessions]` prints its address.
+ * `fixture-server.ts [--no-fast-path]` prints its address.
  */
 const bus = new InMemoryServerEventBus()
 
@@ -81,7 +79,7 @@ const definition: ServerDefinition = {
       const { name, arguments: args = {} } = params
       const call = callOf(context, params.task)
       if (name === NAMED) return namedTask(context, call)
-      const answer = tools[name]?.(args, context)
+      const answer = tools[name]?.(args, context, call)
       if (answer !== undefined) return answer
       const found = await definition.tools.find(name, call.credential)
       if (found === undefined) throw unknownTool(name)
@@ -104,14 +102,11 @@ async function namedTask({ mcpReq }: ServerContext, call: Call) {
   })
 }
 
-/** The fixture has no gateway sessions. */
-const clients = { greet: () => randomUUID(), left: async () => {} }
-
 const endpoint = new Endpoint({
   definition,
   bus,
-  clients,
-  ...(!process.argv.includes('--no-sessions') && { legacy: sessionHandler(definition, { bus, clients }) }),
+  // The fixture has no gateway sessions.
+  onLeft: async () => {},
   authenticator: new Authenticator({ api_key: null, allow_insecure_dev: true }),
   guard: { allowed_hosts: [], allowed_origins: [] },
   maxBodyBytes: 4 * 1024 * 1024,

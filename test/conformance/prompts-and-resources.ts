@@ -120,8 +120,6 @@ function addResources(server: Server): void {
     ],
   }))
   server.setRequestHandler('resources/read', ({ params }) => read(params.uri))
-  server.setRequestHandler('resources/subscribe', () => ({}))
-  server.setRequestHandler('resources/unsubscribe', () => ({}))
 }
 
 export function addPromptsAndResources(server: Server): void {

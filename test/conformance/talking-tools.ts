@@ -7,12 +7,15 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../src/auth/caller.ts'
+import type { Call } from '../../src/mcp/tools/tool.ts'
+import type { ClientPeer } from '../../src/mcp/transport/peer.ts'
 import { says } from './content.ts'
 import { capabilitiesOf, inputTools } from './input-tools.ts'
 
 export type TalkingTool = (
   args: Fields,
   context: ServerContext,
+  call: Call,
 ) => Promise<CallToolResult | InputRequiredResult>
 
 type Properties = ElicitRequestFormParams['requestedSchema']['properties']
@@ -42,28 +45,27 @@ const ENUMS: Properties = {
 
 const LINES = ['Tool execution started', 'Tool processing data', 'Tool execution completed']
 
-async function log(_: Fields, { mcpReq }: ServerContext): Promise<CallToolResult> {
+async function log(_: Fields, { mcpReq }: ServerContext, { peer }: Call): Promise<CallToolResult> {
   for (const line of LINES) {
-    await mcpReq.log('info', line)
+    if (peer === undefined) await mcpReq.log('info', line)
+    else peer.notify('notifications/message', { level: 'info', data: line })
     await delay(20)
   }
   return says('Logged.')
 }
 
-async function elicit(
-  { mcpReq }: ServerContext,
-  message: string,
-  properties: Properties,
-  required?: string[],
-) {
-  const { action, content } = await mcpReq.elicitInput({
-    message,
-    requestedSchema: { type: 'object', properties, ...(required && { required }) },
-  })
+function peerOf({ peer }: Call): ClientPeer {
+  if (peer === undefined) throw new Error('The client has no session')
+  return peer
+}
+
+async function elicit(call: Call, message: string, properties: Properties, required?: string[]) {
+  const requestedSchema = { type: 'object', properties, ...(required && { required }) }
+  const { action, content } = await peerOf(call).request('elicitation/create', { message, requestedSchema })
   return says(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`)
 }
 
-/** Tools that send requests to the client before they return, which only the SDK supports. */
+/** Tools that send messages to the client before they return. */
 export const talkingTools: Readonly<Record<string, TalkingTool>> = {
   ...inputTools,
 
@@ -84,17 +86,17 @@ export const talkingTools: Readonly<Record<string, TalkingTool>> = {
   test_tool_with_logging: log,
   test_logging_tool: log,
 
-  async test_sampling({ prompt }, { mcpReq }) {
-    const { content } = await mcpReq.requestSampling({
+  async test_sampling({ prompt }, _, call) {
+    const { content } = await peerOf(call).request('sampling/createMessage', {
       messages: [{ role: 'user', content: { type: 'text', text: String(prompt) } }],
       maxTokens: 100,
     })
     return says(`LLM response: ${JSON.stringify(content)}`)
   },
 
-  test_elicitation: ({ message }, context) =>
+  test_elicitation: ({ message }, _, call) =>
     elicit(
-      context,
+      call,
       String(message),
       {
         username: { type: 'string', description: "User's response" },
@@ -102,8 +104,8 @@ export const talkingTools: Readonly<Record<string, TalkingTool>> = {
       },
       ['username', 'email'],
     ),
-  test_elicitation_sep1034_defaults: (_, context) => elicit(context, 'Please check the defaults', DEFAULTS),
-  test_elicitation_sep1330_enums: (_, context) => elicit(context, 'Please choose', ENUMS),
+  test_elicitation_sep1034_defaults: (_, __, call) => elicit(call, 'Please check the defaults', DEFAULTS),
+  test_elicitation_sep1330_enums: (_, __, call) => elicit(call, 'Please choose', ENUMS),
 
   async test_missing_capability(_, context) {
     if (capabilitiesOf(context).sampling === undefined) {

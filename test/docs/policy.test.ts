@@ -58,7 +58,7 @@ it('the commands of docs/policy.md work in order and print what the page shows',
     }
     printed += last
   }
-  expect([commands, shown]).toEqual([26, 4])
+  expect([commands, shown]).toEqual([28, 5])
   expect(printed).toContain('BLOCK: Rule no-pointers blocks this.')
   expect(printed).toContain('REQUIRE_APPROVAL: Rule large says that this needs approval.')
   expect(printed).toMatch(/^BLOCK: Rule no-delete \(Agents delete nothing\) blocks this\.$/m)

@@ -14,6 +14,32 @@ const ruled = (rules: readonly RuleDraft[], context = call()) => {
   return [action, rule_id]
 }
 
+describe('who may approve', () => {
+  const ask = (id: string, fields: object = {}) => rule(id, { action: 'REQUIRE_APPROVAL', ...fields })
+  const approver = (rules: readonly RuleDraft[], defaults = {}) =>
+    book(rules, { defaults }).rule(call()).approve_by
+
+  test('the rule that decides says who may approve', () => {
+    expect(approver([ask('a')])).toBe('person')
+    expect(approver([ask('a', { approve_by: 'person' })])).toBe('person')
+    expect(approver([ask('a', { approve_by: 'client' })])).toBe('client')
+    const client = ask('c', { approve_by: 'client', priority: 1 })
+    expect(approver([client, ask('a')])).toBe('client')
+    expect(approver([client, ask('a', { priority: 2 })])).toBe('person')
+    expect(approver([client, ask('a', { priority: 1, scope: { upstream: 'mail' } })])).toBe('person')
+  })
+
+  test('an approval that the default requires needs a person', () => {
+    expect(approver([], { upstream: 'REQUIRE_APPROVAL' })).toBe('person')
+  })
+
+  test('no approver is named where none is needed', () => {
+    const client = ask('c', { approve_by: 'client' })
+    expect(approver([client, rule('ok', { action: 'ALLOW', approves: 'c' })])).toBeNull()
+    expect(approver([rule('no', { action: 'BLOCK' }), ask('z', { approve_by: 'client' })])).toBeNull()
+  })
+})
+
 describe('order of rules', () => {
   const scope = fc.record(
     { tool: fc.constantFrom('a', 'b'), type: fc.constant('t'), principal: fc.constant('p') },
@@ -364,6 +390,8 @@ describe('contradictions in a rule', () => {
     ['redact', { action: 'ALLOW', redact: { targets: 'args', paths: ['$.a'] } }],
     ['approves', { action: 'BLOCK', approves: '*' }],
     ['approval_expires_in_seconds', { action: 'ALLOW', approval_expires_in_seconds: 5 }],
+    ['approve_by', { action: 'ALLOW', approve_by: 'client' }],
+    ['approve_by', { action: 'BLOCK', approve_by: 'person' }],
   ])('a contradiction in %s is found: %j', (path, fields) => {
     expect(contradictionIn(rule('r', fields))?.path).toBe(path)
   })

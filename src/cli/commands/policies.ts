@@ -56,6 +56,10 @@ const set = serverCommand({
     path: texts('PATH', 'what to redact, as in $.card'),
     pattern: texts('NAME', 'a redaction pattern'),
     'approval-expires': text('SECONDS', 'for REQUIRE_APPROVAL: time until the approval expires'),
+    'approve-by': text(
+      'WHO',
+      'for REQUIRE_APPROVAL: person (the default), or client: also the user of the client that made the call',
+    ),
     approves: text('ID', 'for ALLOW: applies only where this rule, or * for any rule, requires approval'),
     until: text('TIME', 'when the rule expires, as in 2026-12-31T17:00:00Z'),
     description: text('TEXT', 'the purpose of the rule; blocked callers see it'),
@@ -84,6 +88,7 @@ const set = serverCommand({
       redact: targets === undefined ? undefined : { targets, paths, patterns },
       approves: input.text('approves'),
       approval_expires_in_seconds: input.integer('approval-expires'),
+      approve_by: input.text('approve-by'),
       priority: input.integer('priority'),
       enabled: !input.flag('disabled'),
       expires_at: input.text('until'),
@@ -140,6 +145,9 @@ const test = serverCommand({
     })
     output.result(tested, () => {
       output.print(`${tested.action}: ${tested.reason}`)
+      if (tested.approve_by === 'client') {
+        output.print('The user of the client that makes the call may approve it in the client.')
+      }
       if (tested.redacted_fields.length > 0) {
         output.details([
           ['redacted', tested.redacted_fields.join(', ')],
@@ -227,7 +235,7 @@ function stateOf({ enabled, expires_at }: GetPolicyAnswer): string {
 }
 
 function printPolicy(output: Output, policy: GetPolicyAnswer): void {
-  const { redact, approves, approval_expires_in_seconds: seconds, version } = policy
+  const { redact, approves, approve_by, approval_expires_in_seconds: seconds, version } = policy
   output.details([
     ['rule', `${policy.id} (${policy.source})`],
     ['purpose', policy.description],
@@ -237,6 +245,7 @@ function printPolicy(output: Output, policy: GetPolicyAnswer): void {
     ['redacts', redact && `${redact.targets}: ${[...redact.paths, ...redact.patterns].join(', ')}`],
     ['approves', approves && `where ${approves === '*' ? 'any rule' : approves} requires approval`],
     ['approval', seconds === null ? '' : `expires after ${seconds} s`],
+    ['by', approve_by === 'client' ? 'a person, or the user of the client in the client' : ''],
     ['priority', policy.priority],
     ['state', stateOf(policy)],
     ['version', version === null ? '' : `${version}, by ${policy.updated_by} at ${policy.updated_at}`],

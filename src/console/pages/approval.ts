@@ -36,7 +36,7 @@ export function payloadHash(text: string): string {
 export function approvalPage(approval: ApprovalView, visit: Visit): Page {
   const { now, fault } = visit
   const { task, task_id, state } = approval
-  const { title, reason, rule_id, show } = requestOf(approval.request)
+  const { title, reason, rule_id, approve_by, show } = requestOf(approval.request)
   const isOpen = state === 'open'
   return {
     title: titleOf(task),
@@ -60,6 +60,7 @@ ${facts([
   { name: 'Expires', value: approval.expires_at === null ? 'never' : bothTimes(approval.expires_at, now) },
   rule_id !== undefined && { name: 'Rule', value: html`<code>${line(rule_id)}</code>` },
   reason !== undefined && { name: 'Reason', value: line(reason, 2000) },
+  approve_by === 'client' && { name: 'Also decided by', value: 'the user of the client, in the client' },
   task.session_id !== null && {
     name: 'Session',
     value: html`<a href="${link('/console/tasks', { session_id: task.session_id })}">${line(task.session_id, 60)}</a>`,
@@ -157,13 +158,20 @@ ${form(
 const answerShape = z.looseObject({
   comment: z.string().optional().catch(undefined),
   reason: z.string().optional().catch(undefined),
+  /** The program in which its user decided. */
+  client: z
+    .looseObject({ name: z.string().nullable(), version: z.string().nullable() })
+    .optional()
+    .catch(undefined),
 })
 
 function decision({ state, decided_by, decided_at, answer, diff }: ApprovalView, now: number): Content {
   const parsed = answerShape.safeParse(answer)
   const said = parsed.success ? (parsed.data.comment ?? parsed.data.reason) : undefined
+  const client = parsed.success ? parsed.data.client : undefined
+  const where = client && [client.name ?? 'the client', client.version ?? ''].join(' ').trim()
   return html`<section class="card decision approval-box-${state}" aria-labelledby="h-decision"><h2 id="h-decision">${state}</h2>
-<p>${decided_by !== null && html`by ${principal(decided_by)} `}${decided_at !== null && bothTimes(decided_at, now)}</p>
+<p>${decided_by !== null && html`by ${principal(decided_by)}${where !== undefined && html`, on behalf of its user in ${line(where, 200)},`} `}${decided_at !== null && bothTimes(decided_at, now)}</p>
 ${said !== undefined && html`<blockquote>${line(said, 2000)}</blockquote>`}
 ${diff !== undefined && diff.length > 0 && differences(diff)}
 </section>`

@@ -12,8 +12,14 @@ const requestShape = z.looseObject({
   message: optionalText,
   reason: optionalText,
   rule_id: optionalText,
+  approve_by: optionalText,
   show: z.unknown().optional(),
   schema: z.unknown().optional(),
+  upstream: optionalText,
+  url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .catch(undefined),
 })
 
 /** The known fields of a request. A worker may have written anything. */
@@ -35,14 +41,43 @@ export function openQuestion(
 <p>${line(request.title ?? '', 500)}</p><p class="soft">${since}</p>
 <a class="button primary" href="${itemPath('approvals', task_id)}" data-key="a">Decide</a></section>`
   }
+  const isUpstream = question.origin === 'upstream'
+  const typed = sent.get('content') ?? (isUpstream ? emptyAnswer(request.schema) : '')
   return html`<section class="card ask" aria-labelledby="h-question"><h2 id="h-question">Waiting for input</h2>
-<p class="prose">${block(request.message ?? '', 4000)}</p><p class="soft">${since}</p>
+${isUpstream && html`<p>The upstream <b>${line(request.upstream ?? '', 100)}</b> asks:</p>`}<p class="prose">${block(request.message ?? '', 4000)}</p>${isUpstream && page(request.url)}<p class="soft">${since}</p>
 ${request.schema !== undefined && html`<details><summary>Schema of the answer</summary>${jsonBlock(request.schema, 'Schema of the answer')}</details>`}
 ${form(
   token,
   `${itemPath('tasks', task_id)}/answer`,
-  html`${faultBox(fault)}${hidden({ n: question.n })}${answerField(request.schema, sent.get('content') ?? '')}<button class="button primary">Answer</button>`,
+  html`${faultBox(fault)}${hidden({ n: question.n })}${answerField(request.schema, typed)}<button class="button primary">Answer</button>${isUpstream && REFUSALS}`,
 )}</section>`
+}
+
+/** Responses that an upstream understands besides an answer. */
+const REFUSALS = html` <button class="button" name="action" value="decline" formnovalidate>Decline</button> <button class="button" name="action" value="cancel" formnovalidate>Dismiss</button>`
+
+/** As text, because the upstream chose the address. */
+function page(url: string | undefined): Content {
+  return (
+    url !== undefined &&
+    html`<p>Page to open, on <b>${line(new URL(url).host, 300)}</b>: <code>${line(url, 2048)}</code></p>`
+  )
+}
+
+const formShape = z.looseObject({
+  properties: z.record(z.string(), z.looseObject({ type: z.string(), default: z.unknown().optional() })),
+})
+
+/** An answer to the form of an upstream, to be filled in. */
+function emptyAnswer(schema: unknown): string {
+  const { success, data } = formShape.safeParse(schema)
+  if (!success) return ''
+  const empty: Readonly<Record<string, unknown>> = { number: 0, integer: 0, boolean: false, array: [] }
+  const fields = Object.entries(data.properties).map(([name, { type, default: value }]) => [
+    name,
+    value ?? empty[type] ?? '',
+  ])
+  return JSON.stringify(Object.fromEntries(fields), null, 2)
 }
 
 const choiceShape = z.looseObject({ enum: z.array(z.string().max(200)).min(1).max(100) })

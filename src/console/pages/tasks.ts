@@ -82,7 +82,9 @@ export const taskRoutes = [
     '/tasks/{task_id}/answer',
     async ({ call, params: { task_id = '' }, form }) => {
       const read = READERS.get(form.get('content_is') ?? '') ?? jsonIn
-      await call(answerQuestion, { task_id, n: numberIn(form, 'n'), content: read(form, 'content') })
+      const action = textIn(form, 'action')
+      const answer = action === undefined ? { content: read(form, 'content') } : { action }
+      await call(answerQuestion, { task_id, n: numberIn(form, 'n'), ...answer })
       return redirect(itemPath('tasks', task_id), { notice: 'answered' })
     },
     showTask,

@@ -1,4 +1,4 @@
-import { checkAnswerer, checkApprover } from '../authorization.ts'
+import { checkAnswerer, checkApprover, checkClientApprover, forbidden } from '../authorization.ts'
 import type { Answer, Answers } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
@@ -15,6 +15,7 @@ const STATES: Readonly<Record<Answer['decision'], DecidedState>> = {
   approve: 'approved',
   deny: 'denied',
   answer: 'answered',
+  withdraw: 'withdrawn',
 }
 
 /** The first decision counts. The very same of the same principal is answered as the first time. */
@@ -25,7 +26,9 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
   const question = world.questions(task.task_id).find(({ n }) => n === command.n)
   if (question === undefined) throw new Fault('QUESTION_NOT_FOUND', { task_id: task.task_id, n: command.n })
   checkKind(task, question, command)
-  if (question.kind === 'approval') checkApprover(task, question, command.by)
+  if (command.via === 'client') checkClientApprover(task, question, command.by)
+  else if (command.decision === 'withdraw') checkAsker(question, command)
+  else if (question.kind === 'approval') checkApprover(task, question, command.by)
   else checkAnswerer(task, command.by, command.role)
 
   if (isDecided(question)) {
@@ -43,6 +46,7 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
     by,
     answer: command.answer,
     content_hash: command.content_hash,
+    via: command.via,
   })
   if (command.decision === 'deny') {
     const message = command.reason ?? 'The approval was denied.'
@@ -50,7 +54,13 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
     const status = cancelBy(draft, parked, { by, reason: command.reason, cause: 'deny', error })
     return draft.done(answerOf(status, decided))
   }
-  return draft.done(answerOf(resume(draft, parked, question, command.decision), decided))
+  const cause = command.decision === 'approve' ? 'approve' : 'answer'
+  return draft.done(answerOf(resume(draft, parked, question, cause), decided))
+}
+
+/** Only the asker can withdraw a question. */
+function checkAsker({ asked_by }: Question, { by, role }: Answer): void {
+  if (asked_by !== by) throw forbidden('admin', role)
 }
 
 /** Requeues a task at its previous rank: ready immediately, unless it is delayed until a later time. */
@@ -73,7 +83,8 @@ function resume(
 }
 
 function checkKind(task: Task, { kind, n }: Question, { decision }: Answer): void {
-  if ((decision === 'answer') === (kind === 'input')) return
+  const isForInput = decision === 'answer' || decision === 'withdraw'
+  if (isForInput === (kind === 'input')) return
   const message =
     kind === 'input'
       ? `Question ${n} asks for input: answer it with answer_question.`

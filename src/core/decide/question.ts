@@ -86,7 +86,7 @@ export function isDecided(question: Question): question is Decided {
 
 /** Ends a question, with the receipt that says how: each question has exactly one. */
 export function decideQuestion(draft: Draft, task: TaskCore, question: Question, verdict: Verdict): Decided {
-  const { state, by, answer } = verdict
+  const { state, by, answer, via } = verdict
   const content_hash = verdict.content_hash ?? question.content_hash
   const decided_seq = draft.receipt({
     type: 'question.answered',
@@ -101,6 +101,7 @@ export function decideQuestion(draft: Draft, task: TaskCore, question: Question,
       kind: canonical(question.kind),
       n: canonical(question.n),
       request_hash: hashOf(question.request),
+      ...(via !== undefined && { via: canonical(via) }),
     }),
   })
   const decided = {

@@ -158,10 +158,15 @@ function approvalOf(
   const { type, tool, upstream, principal } = context
   const byDefault = approval_expires_seconds > 0 ? approval_expires_seconds * 1000 : null
   const what = tool === null ? `a task of type ${type}` : `a call of ${tool} of ${upstream}`
-  const { reason, rule_id, expires_in_ms } = ruling
+  const { reason, rule_id, expires_in_ms, approve_by } = ruling
   return {
     kind: 'approval',
     expires_in_ms: expires_in_ms ?? byDefault,
-    request: canonical({ title: `${principal} asks for ${what}`, reason, rule_id }),
+    request: canonical({
+      title: `${principal} asks for ${what}`,
+      reason,
+      rule_id,
+      ...(approve_by === 'client' && { approve_by }),
+    }),
   }
 }

@@ -141,8 +141,9 @@ function fixedPatterns({ patterns }: FixedPolicies): PatternView[] {
 }
 
 export function ruleView({ value, version }: Item<Stored<RuleDraft>>): PolicyView {
-  const { updated_at, updated_by, ...draft } = value
-  return { ...draft, source: 'api', version, updated_at, updated_by }
+  // Rules of earlier versions have no approve_by.
+  const { updated_at, updated_by, approve_by = null, ...draft } = value
+  return { ...draft, approve_by, source: 'api', version, updated_at, updated_by }
 }
 
 export function patternView({ value, version }: Item<Stored<PatternDraft>>): PatternView {

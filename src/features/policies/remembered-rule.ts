@@ -46,6 +46,7 @@ export function rememberedRule(approval: Remembered): RuleDraft {
     redact: null,
     approves: rule_id === undefined ? '*' : (rule_id ?? THE_DEFAULT),
     approval_expires_in_seconds: null,
+    approve_by: null,
     priority: 0,
     enabled: true,
     expires_at: isoTime(until),

@@ -5,7 +5,7 @@ import { type Caller, isPrincipalKind, type PrincipalKey, principalKey } from '.
 import { type PatternDraft, patternOf, writtenPattern } from '../../policy/pattern.ts'
 import { principalOf, type RuleDraft, ruleOf, writtenRule } from '../../policy/rule.ts'
 import type { RuleBook } from '../../policy/rule-book.ts'
-import { ACTIONS, type PolicyContext } from '../../policy/ruling.ts'
+import { ACTIONS, APPROVERS, type PolicyContext } from '../../policy/ruling.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, READS } from '../define-operation.ts'
 import { json, text, withoutNulls } from '../input.ts'
@@ -41,6 +41,12 @@ export const testedShape = z.object({
   action: z.enum(ACTIONS).describe('What would happen to the task or tool call'),
   rule_id: z.string().nullable().describe('The rule that decides; null: the default action'),
   reason: z.string().describe('Why, in words'),
+  approve_by: z
+    .enum(APPROVERS)
+    .nullable()
+    .describe(
+      'Who could approve it: only a person, or also the user of the client in the client. Null unless approval is required',
+    ),
   args: json.describe('The arguments after redaction'),
   redacted_fields: z.array(z.string()).readonly().describe('JSON pointers into args to redacted values'),
   redacts_result: z.boolean().describe('Whether the result would be redacted'),
@@ -99,6 +105,7 @@ export const testPolicy = defineOperation({
       action: ruling.action,
       rule_id: ruling.rule_id,
       reason: ruling.reason,
+      approve_by: ruling.approve_by,
       args: value,
       redacted_fields: fields,
       redacts_result: book.redactsResultOf(context),

@@ -30,14 +30,18 @@ export const approvalShape = z.object({
   n: questionFields.n,
   kind: questionFields.kind,
   state: decisionFields.state,
-  request: json.describe('title, show, reason, rule_id'),
+  request: json.describe(
+    'title, show, reason, rule_id; approve_by is client if the user of the client may decide in the client',
+  ),
   asked_by: questionFields.asked_by,
   origin: questionFields.origin,
   asked_at: time.describe('When the approval was requested'),
   expires_at: time.nullable().describe('When the approval expires; null if it never does'),
   decided_by: decisionFields.decided_by,
   decided_at: decisionFields.decided_at,
-  answer: json.describe('An approval has comment and payload, a denial has reason; null if undecided'),
+  answer: json.describe(
+    'An approval has comment and payload, a denial has reason; client names the program in which its user decided, if so. Null if undecided',
+  ),
   diff: differencesShape.optional().describe('What the approver changed in the payload'),
   content_hash: z
     .string()

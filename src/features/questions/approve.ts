@@ -14,6 +14,7 @@ import { isAskedByGate, type Question } from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { storedMembers } from '../../engine/stored-json.ts'
+import type { Ruling } from '../../policy/ruling.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
@@ -90,18 +91,47 @@ export const approve = defineOperation({
   },
 })
 
-interface EditDeps {
-  readonly engine: Engine
+export interface RulingDeps {
   readonly policies: StoredPolicies
-  readonly taskTypes: TaskTypes
-  readonly schemas: Schemas
   readonly upstreams: UpstreamRegistry | undefined
 }
 
+interface EditDeps extends RulingDeps {
+  readonly engine: Engine
+  readonly taskTypes: TaskTypes
+  readonly schemas: Schemas
+}
+
 /**
- * The part of the answer that describes an edited payload: the difference to the payload before this question. The rules
- * are evaluated again even if the payload is unchanged, because they may have changed since the question was asked.
+ * What the rules say about an approval now: they may have changed since the question was asked. Rejects if a rule
+ * blocks. A default that blocks is no obstacle, because a person has approved.
  */
+export async function rulingAtApproval(
+  { policies, upstreams }: RulingDeps,
+  tenant: TenantRef,
+  { task, spec }: TaskRecord,
+  question: Question,
+  payload: Json,
+): Promise<Ruling> {
+  // Another server may have changed the rules a moment ago.
+  const { book: rules } = await policies.fresh(tenant.tenant)
+  const ruling = rules.rule(
+    policyContext(upstreams, tenant, {
+      type: spec.type,
+      input: inputOf(spec.input),
+      payload,
+      session_id: spec.session_id,
+      principal_ai: task.principal_ai,
+      principal: task.owner,
+    }),
+  )
+  // A repeated decision gets its first response.
+  const block = question.state === 'open' && ruling.rule_id !== null ? blockOf(ruling) : undefined
+  if (block !== undefined) throw block
+  return ruling
+}
+
+/** The part of the answer that describes an edited payload: the difference to the payload before this question. */
 async function editOf(
   deps: EditDeps,
   tenant: TenantRef,
@@ -109,27 +139,11 @@ async function editOf(
   question: Question,
   payload: Json | undefined,
 ): Promise<{ payload?: Json; diff?: Json }> {
-  const { task, spec } = record
   const before = payloadAt(record, question.n - 1)
   if (payload !== undefined) await checkEdited(deps, tenant, record, before, payload)
-  // Another server may have changed the rules a moment ago.
-  const { book: rules } = await deps.policies.fresh(tenant.tenant)
-  const ruling = rules.rule(
-    policyContext(deps.upstreams, tenant, {
-      type: spec.type,
-      input: inputOf(spec.input),
-      payload: payload ?? before,
-      session_id: spec.session_id,
-      principal_ai: task.principal_ai,
-      principal: task.owner,
-    }),
-  )
-  // A repeated decision gets its first response. A default that blocks is no obstacle, because a person has approved;
-  // a rule that blocks is.
-  const block = question.state === 'open' && ruling.rule_id !== null ? blockOf(ruling) : undefined
-  if (block !== undefined) throw block
+  const ruling = await rulingAtApproval(deps, tenant, record, question, payload ?? before)
   if (payload === undefined) return {}
-  const { payload: after } = redactedPayload(spec.type, payload, ruling)
+  const { payload: after } = redactedPayload(record.spec.type, payload, ruling)
   const diff = diffOf(before, after)
   return diff.length === 0 ? {} : { payload: after, diff: diff.map((difference) => ({ ...difference })) }
 }

@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import type { Ask } from '../../core/command.ts'
 import { diffOf } from '../../core/diff.ts'
 import { invalid } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json/json.ts'
 import { QUESTION_KINDS, type QuestionKind } from '../../core/question.ts'
 import { isoOrNull } from '../../core/time.ts'
-import type { Engine } from '../../engine/engine.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { json, jsonObject, leaseFields, ONE_YEAR, seconds, text, time } from '../input.ts'
@@ -13,10 +11,8 @@ import { leaseCall } from '../leases/lease-call.ts'
 import { mayRedact, type RedactionDeps, redactorOf } from '../policies/results.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import { statusShape } from '../tasks/shape.ts'
-import { contentHash, workAt } from '../tasks/work.ts'
+import { MAX_REQUEST_BYTES, submitQuestion } from './submit-question.ts'
 import { questionFields } from './view.ts'
-
-const MAX_REQUEST_BYTES = 64 * 1024
 
 const request = z
   .strictObject({
@@ -80,14 +76,11 @@ export const ask = defineOperation({
     const lease = await leaseCall(services, caller, asked)
     const tenant = await engine.tenant(caller.tenant)
     const { kind, expires_in_seconds } = asked
-    const request = await checkedRequest(schemas, kind, await redactedRequest(services, tenant, asked))
-    const question = {
+    const { n, status, expires_at, seq } = await submitQuestion(engine, lease, {
       kind,
       expires_in_ms: expires_in_seconds === undefined ? null : expires_in_seconds * 1000,
-      request,
-      content_hash: await contentHashFor(engine, lease, { kind, request }),
-    }
-    const { n, status, expires_at, seq } = await engine.submit({ verb: 'ask', question, ...lease })
+      request: await checkedRequest(schemas, kind, await redactedRequest(services, tenant, asked)),
+    })
     return {
       ok: true as const,
       task_id: lease.task_id,
@@ -98,17 +91,6 @@ export const ask = defineOperation({
     }
   },
 })
-
-/** The work cannot change while it is leased. Null if there is no such task: the command is then rejected. */
-async function contentHashFor(
-  engine: Engine,
-  { tenant, task_id }: Pick<Ask, 'tenant' | 'task_id'>,
-  question: Pick<Ask['question'], 'kind' | 'request'>,
-): Promise<string | null> {
-  const record = await engine.reading(() => engine.store.reads.task(tenant, task_id))
-  if (record === undefined) return null
-  return contentHash(question, workAt(record, record.task.question_count))
-}
 
 /** A request after redaction, with the paths of what was redacted. */
 type RedactedRequest = AskInput['request'] & { readonly redacted_fields?: readonly string[] }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { Answer } from '../../core/command.ts'
-import { Fault } from '../../core/errors.ts'
+import { Fault, invalid } from '../../core/errors.ts'
 import { canonical, canonicalWithin, type Json, parseCanonical } from '../../core/json/json.ts'
 import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import { QUESTION_STATES, type Question } from '../../core/question.ts'
+import { originOf, QUESTION_STATES, type Question } from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
@@ -84,7 +84,7 @@ export async function submitDecision(
   caller: Caller,
   tenant: TenantRef,
   question: Question,
-  decision: Pick<Answer, 'decision' | 'reason' | 'answer'> & Partial<Pick<Answer, 'content_hash'>>,
+  decision: Pick<Answer, 'decision' | 'reason' | 'answer' | 'via'> & Partial<Pick<Answer, 'content_hash'>>,
 ): Promise<DecisionAnswer> {
   const { task_id, n } = question
   const { state, status, decided_by, decided_at, is_duplicate, seq } = await engine.submit({
@@ -98,6 +98,7 @@ export async function submitDecision(
     reason: decision.reason,
     answer: decision.answer,
     content_hash: decision.content_hash ?? null,
+    via: decision.via,
   })
   return {
     ok: true,
@@ -114,6 +115,9 @@ export async function submitDecision(
 
 const MAX_CONTENT_BYTES = 64 * 1024
 
+/** The responses to an elicitation of MCP. */
+export const ANSWER_ACTIONS = ['accept', 'decline', 'cancel'] as const
+
 export const answerQuestion = defineOperation({
   name: 'answer_question',
   title: 'Answer a question',
@@ -122,9 +126,17 @@ export const answerQuestion = defineOperation({
   input: z.strictObject({
     task_id: taskId,
     n: questionNumber,
-    content: json.describe(
-      'The requested data, at most 64 KiB. It must match the schema of the request, if there is one',
-    ),
+    content: json
+      .optional()
+      .describe(
+        'The requested data, at most 64 KiB. It must match the schema of the request, if there is one. Required unless action is decline or cancel',
+      ),
+    action: z
+      .enum(ANSWER_ACTIONS)
+      .optional()
+      .describe(
+        'For a question whose origin is upstream. accept, the default: the upstream receives content; decline or cancel: it learns that the answer was refused or that nobody decided, and the call continues',
+      ),
   }),
   output: decisionShape,
   actor: 'agent',
@@ -139,10 +151,19 @@ export const answerQuestion = defineOperation({
     n: 2,
     content: { language: 'en' },
   },
-  async run({ engine, schemas }, caller, { task_id, n, content }) {
-    const answer = canonicalWithin({ content }, 'content', MAX_CONTENT_BYTES)
+  async run({ engine, schemas }, caller, { task_id, n, content, action = 'accept' }) {
+    if (action === 'accept' && content === undefined) throw invalid('content', 'is required')
+    if (action !== 'accept' && content !== undefined) throw invalid('content', `must be absent: ${action}`)
+    const answer = canonicalWithin(
+      action === 'accept' ? { content } : { action },
+      'content',
+      MAX_CONTENT_BYTES,
+    )
     const { tenant, question } = await findQuestion(engine, caller, task_id, n)
-    await checkContent(schemas, question, content)
+    if (action !== 'accept' && originOf(question) !== 'upstream') {
+      throw invalid('action', 'can only be accept: the question is not one of an upstream')
+    }
+    if (content !== undefined) await checkContent(schemas, question, content)
     return submitDecision(engine, caller, tenant, question, { decision: 'answer', reason: null, answer })
   },
 })

@@ -20,11 +20,17 @@ export const questionFields = {
   kind: z
     .enum(QUESTION_KINDS)
     .describe('approval: a person approves or denies; input: the agent answers with data'),
-  request: json.describe('approval: title, show, reason, rule_id; input: message, schema'),
-  asked_by: principalShape.describe('The worker that asked, or the gate itself if a policy asked'),
+  request: json.describe(
+    'approval: title, show, reason, rule_id; input: message, schema; of an upstream also upstream, its name, and url, a page to open',
+  ),
+  asked_by: principalShape.describe(
+    'The worker that asked; the gate itself if a policy asked, its gateway if an upstream asked',
+  ),
   origin: z
     .enum(QUESTION_ORIGINS)
-    .describe('policy: a policy of the gate asked; worker: the worker that held the task asked'),
+    .describe(
+      'policy: a policy of the gate asked; worker: the worker that held the task asked; upstream: the upstream MCP server that the task calls asked, so the text is untrusted',
+    ),
 }
 
 const state = z.enum(QUESTION_STATES).describe('open: not decided yet; any other state is final')
@@ -51,7 +57,9 @@ export const answerShape = z.object({
   origin: questionFields.origin,
   request: questionFields.request,
   state,
-  answer: json.describe('approval: comment, diff; input: content. Null if there is none'),
+  answer: json.describe(
+    'approval: comment, diff; input: content, or action if an upstream was refused an answer. Null if there is none',
+  ),
   decided_by: decisionFields.decided_by,
   decided_at: decisionFields.decided_at,
   content_hash: z

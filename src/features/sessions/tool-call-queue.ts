@@ -1,11 +1,16 @@
 import type { Claim, LeaseClaim, Release } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
+import { canonical } from '../../core/json/json.ts'
 import { type Caller, GATEWAY, gatewayWorkerId, principalKey } from '../../core/principal.ts'
+import { originOf } from '../../core/question.ts'
 import type { QueuedTask } from '../../core/task.ts'
-import { isTerminal } from '../../core/transitions.ts'
+import { isTerminal, type Status } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskEvent } from '../../engine/events.ts'
 import { type OfferView, offerView } from '../leases/shape.ts'
+import type { RedactionDeps } from '../policies/results.ts'
+import { askForUpstream, type UpstreamQuestion } from '../questions/submit-question.ts'
+import type { Schemas } from '../task-types/schemas.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import type { Sessions } from './sessions.ts'
 import { sessionLaneName, sessionLaneOf, TOOL_CALL } from './tool-calls.ts'
@@ -26,16 +31,23 @@ export interface ReadyCall {
   readonly in_ms: number
 }
 
+interface ToolCallDeps extends RedactionDeps {
+  readonly workers: WorkerRegistry
+  readonly schemas: Schemas
+}
+
 /** The queue from which the gateway takes tool calls. Callers of the gate have no access to it. */
 export class ToolCallQueue {
+  readonly #deps: ToolCallDeps
   readonly #engine: Engine
   readonly #workers: WorkerRegistry
   /** Set by the gateway, if this server has one. */
   sessions: Sessions | undefined
 
-  constructor({ engine, workers }: { readonly engine: Engine; readonly workers: WorkerRegistry }) {
-    this.#engine = engine
-    this.#workers = workers
+  constructor(deps: ToolCallDeps) {
+    this.#deps = deps
+    this.#engine = deps.engine
+    this.#workers = deps.workers
   }
 
   /** The principal that holds the leases of the gateway. */
@@ -96,6 +108,37 @@ export class ToolCallQueue {
     return expires_at - now
   }
 
+  /** Parks a call until the question of its upstream is answered, and ends the lease. */
+  async ask(tenantName: string, key: LeaseKey, question: UpstreamQuestion, expiresMs: number): Promise<void> {
+    const tenant = await this.#engine.tenant(tenantName)
+    const holder = principalKey(this.caller('').principal)
+    await askForUpstream(this.#deps, tenant, { tenant: tenant.tenant, holder, ...key }, question, expiresMs)
+  }
+
+  /**
+   * Closes the open question of an upstream, so that the gateway can claim the call again. Resolves with whether there
+   * was one.
+   */
+  async withdraw(tenant: number, task_id: string, reason: string): Promise<boolean> {
+    const record = await this.#engine.reading(() => this.#engine.store.reads.task(tenant, task_id))
+    const question = record?.questions.find(
+      ({ n, state }) => n === record.task.question_count && state === 'open',
+    )
+    if (question === undefined || originOf(question) !== 'upstream') return false
+    try {
+      const { role } = this.caller('')
+      const answer = canonical({ reason })
+      const { n, asked_by: by } = question
+      const withdrawal = { decision: 'withdraw', reason: null, answer, content_hash: null } as const
+      await this.#engine.submit({ verb: 'answer', tenant, task_id, n, by, role, ...withdrawal })
+      return true
+    } catch (error) {
+      // It was answered or expired a moment ago.
+      if (error instanceof Fault && error.code === 'ALREADY_DECIDED') return false
+      throw error
+    }
+  }
+
   /** `onEnd` is called when the task has ended for any reason. Returns an unsubscribe function. */
   watch(tenant: number, taskId: string, onEnd: () => void): () => void {
     return this.#engine.wakeups.watch(tenant, taskId, onEnd)
@@ -103,8 +146,15 @@ export class ToolCallQueue {
 
   /** Those of the tasks that have ended. */
   async ended(tenant: number, taskIds: readonly string[]): Promise<readonly string[]> {
-    const rows = await this.#engine.reading(() => this.#engine.store.reads.statuses(tenant, taskIds))
+    const rows = await this.statuses(tenant, taskIds)
     return rows.filter(({ status }) => isTerminal(status)).map(({ task_id }) => task_id)
+  }
+
+  async statuses(
+    tenant: number,
+    taskIds: readonly string[],
+  ): Promise<readonly { readonly task_id: string; readonly status: Status }[]> {
+    return this.#engine.reading(() => this.#engine.store.reads.statuses(tenant, taskIds))
   }
 
   /**

@@ -33,6 +33,7 @@ export class HeldCall {
   #reason: GivenUp | undefined
   #isSent = false
   #isAnswered = false
+  #isAsking = false
 
   constructor(deps: HeldDeps, { offer, task }: GrantedCall) {
     const { gate, tenant } = deps
@@ -40,7 +41,9 @@ export class HeldCall {
     this.#hasTimeout = task.timeout_seconds !== null
     this.#key = { task_id: offer.task_id, lease_id: offer.lease_id, worker_id: gate.toolCalls.workerId }
     this.#expiresAt = performance.now() + offer.expires_in_ms
-    this.#unwatch = gate.toolCalls.watch(tenant, offer.task_id, () => this.giveUp('ended'))
+    this.#unwatch = gate.toolCalls.watch(tenant, offer.task_id, () => {
+      if (!this.#isAsking) this.giveUp('ended')
+    })
     this.#timer = setTimeout(() => void this.#start(), START_AFTER_MS)
   }
 
@@ -71,6 +74,11 @@ export class HeldCall {
   /** Whether the upstream may have received the call. */
   get isSent(): boolean {
     return this.#isSent
+  }
+
+  /** The task is about to be parked by a question of the upstream, which ends the lease but not the call. */
+  asks(isAsking: boolean): void {
+    this.#isAsking = isAsking
   }
 
   /** The upstream has responded. From now on only the lease is renewed, until the outcome is reported. */

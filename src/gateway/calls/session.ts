@@ -20,6 +20,7 @@ export interface GatewaySettings {
   readonly gateway_session_idle_seconds: number
   readonly gateway_session_end: SessionEnd
   readonly gateway_session_grace_seconds: number
+  readonly gateway_question_seconds: number
 }
 
 /** The same principal with the same client has the same session id, also after a restart. */

@@ -18,6 +18,7 @@ import { COMMON_SESSION_LANE, TOOL_CALL } from '../../features/sessions/tool-cal
 import type { Entries } from '../../store/entries.ts'
 import { Semaphore } from '../../util/semaphore.ts'
 import type { Upstreams } from '../upstreams/upstreams.ts'
+import { AskedCalls } from './asked-calls.ts'
 import { Due } from './due.ts'
 import { CallMaker } from './make-call.ts'
 import { Peers, PUBLISH_EVERY_MS } from './peers.ts'
@@ -62,6 +63,9 @@ export class GatewaySessions implements Sessions {
   readonly #peers: Peers
   readonly #ends: SessionEnds
   readonly #maker: CallMaker
+  readonly #asked: AskedCalls
+  /** Calls that this server released because they are open at another one. */
+  readonly #elsewhere = new Set<string>()
   /**
    * Makes the calls that belong to no session of a server: calls created over REST, and calls whose session had ended when they were approved,
    * retried or recovered after a restart.
@@ -72,6 +76,7 @@ export class GatewaySessions implements Sessions {
   #unlisten = () => {}
   #timer: NodeJS.Timeout | undefined
   #ticking: Promise<void> | undefined
+  #sweeping: Promise<void> | undefined
   #lookedAt = 0
   #publishedAt = 0
 
@@ -94,11 +99,22 @@ export class GatewaySessions implements Sessions {
       report,
     })
     const caller = gate.toolCalls.caller(options.tenantName)
+    this.#asked = new AskedCalls({
+      gate,
+      tenant,
+      entries,
+      shared,
+      look: () => this.#lookEverywhere(),
+      report,
+    })
     this.#maker = new CallMaker({
       gate,
       tenant,
       caller,
       upstreams,
+      asked: this.#asked,
+      questionMs: settings.gateway_question_seconds * 1000,
+      elsewhere: (taskId) => this.#elsewhere.add(taskId),
       isLive: (id) => this.#sessions.has(id),
       report,
     })
@@ -129,6 +145,7 @@ export class GatewaySessions implements Sessions {
     this.#unlisten = gate.onTask((event) => this.#onTask(event))
     gate.toolCalls.sessions = this
     await gate.toolCalls.recover(this.tenant)
+    await this.#asked.sweep()
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
     this.#ends.start()
     this.#orphans.look()
@@ -150,6 +167,8 @@ export class GatewaySessions implements Sessions {
     await Promise.race([stopped, pause(this.#options.stopMs ?? STOP_MS, undefined, { ref: false })])
     this.#maker.stop()
     await stopped
+    await this.#sweeping
+    await this.#asked.stop()
     this.#unlisten()
     this.#due.stop()
     await this.#peers.publish([], []).catch(report)
@@ -166,6 +185,7 @@ export class GatewaySessions implements Sessions {
       permits: this.#permits.held,
       due: this.#due.size,
       stopping: this.#stopping.size,
+      asked: this.#asked.size,
     }
   }
 
@@ -322,7 +342,12 @@ export class GatewaySessions implements Sessions {
 
   #onTask(event: TaskEvent): void {
     if (event.type !== TOOL_CALL || event.tenant !== this.tenant) return
-    if (isTerminal(event.status)) this.#ended(event.task_id)
+    if (isTerminal(event.status)) {
+      this.#ended(event.task_id)
+      this.#asked.ended(event.task_id)
+    }
+    // The server at which the call is open has to claim it.
+    if (this.#elsewhere.delete(event.task_id)) return
     const ready = this.#options.gate.toolCalls.ready(event)
     if (ready === undefined) return
     if (ready.in_ms === 0) this.#slotsOf(ready.sessionLane).wake()
@@ -353,6 +378,7 @@ export class GatewaySessions implements Sessions {
       this.#lookedAt = now
       for (const { slots, open } of this.#sessions.values()) if (open.size > slots.running) slots.look()
       if (!shared && upstreams.list().length > 0) this.#orphans.look()
+      if (upstreams.list().length > 0) this.#sweep()
     }
     if (!shared) return
     if (upstreams.list().length > 0) this.#orphans.look()
@@ -362,6 +388,20 @@ export class GatewaySessions implements Sessions {
       .catch(report)
       .finally(() => {
         this.#ticking = undefined
+      })
+  }
+
+  #lookEverywhere(): void {
+    for (const { slots } of this.#sessions.values()) slots.look()
+    this.#orphans.look()
+  }
+
+  #sweep(): void {
+    this.#sweeping ??= this.#asked
+      .sweep()
+      .catch(this.#options.report)
+      .finally(() => {
+        this.#sweeping = undefined
       })
   }
 

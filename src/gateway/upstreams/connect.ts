@@ -99,6 +99,9 @@ class Attempt {
           mode: 'auto',
           probe: transport instanceof StdioTransport ? { timeoutMs: PROBE_MS } : {},
         },
+        capabilities: { elicitation: { form: {}, url: {} } },
+        // Input that a modern upstream requires becomes a question of the task.
+        inputRequired: { autoFulfill: false },
       },
     )
     const connection = new Connection({

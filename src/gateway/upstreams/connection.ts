@@ -1,15 +1,28 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Client, Progress, SubscriptionFilter } from '@modelcontextprotocol/client'
+import type { Client, ElicitResult, Progress, SubscriptionFilter } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import { readOf, type UpstreamRead } from '../../features/upstreams/reads.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing } from '../../features/upstreams/upstreams.ts'
+import { isObject } from '../../util/guards.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Answer, completeAnswer, readRequest } from '../calls/read-answers.ts'
 import { Backoff } from './backoff.ts'
+import { CallTimer } from './call-timer.ts'
 import type { Definition } from './definition.ts'
+import {
+  type Elicitation,
+  type InputRequired,
+  notOffered,
+  type Repetition,
+  readElicitation,
+  readInputRequired,
+  readUrlsRequired,
+  UnaskableError,
+} from './elicitation.ts'
 import type { RawOffers } from './offers.ts'
 import { type Sdk, upstreamFault } from './upstream-fault.ts'
 
@@ -28,6 +41,33 @@ export interface CallOptions {
   readonly mayHaveRun?: boolean | undefined
   /** Undefined for a call without a session. */
   readonly session?: CallSession | undefined
+  /**
+   * Answers a question that a legacy upstream asks during the call, while the call stays open. The signal is aborted if
+   * the upstream withdraws it. Rejects with an error whose message is for the upstream.
+   */
+  readonly elicit?: Elicit | undefined
+  /** Repeats a call that required input. */
+  readonly repetition?: Repetition | undefined
+}
+
+export type Elicit = (elicitation: Elicitation, signal: AbortSignal) => Promise<ElicitResult>
+
+/** What a connection needs: it tells whether the request arrived on the stream of the call. */
+type ElicitOnConnection = (
+  elicitation: Elicitation,
+  signal: AbortSignal,
+  isOnStream: boolean,
+) => Promise<ElicitResult>
+
+/** The options of a call on a connection. */
+export interface ConnectionCallOptions extends Omit<CallOptions, 'elicit'> {
+  readonly elicit?: ElicitOnConnection | undefined
+}
+
+/** A call that the upstream has not responded to. */
+interface OpenCall {
+  readonly elicit: ElicitOnConnection | undefined
+  readonly timer: CallTimer
 }
 
 type ListKind = 'tools' | 'prompts' | 'resources'
@@ -50,6 +90,15 @@ export interface ConnectionDeps {
   readonly scrub: (text: string) => string
 }
 
+const AMBIGUOUS =
+  'AsyncGate cannot tell which of several running calls this request belongs to: send it on the stream of its call'
+const NO_CALL = 'The request belongs to no running call.'
+/** Reasons that are reported for one connection. */
+const MAX_REASONS = 20
+
+/** The timer of the call counts instead: it does not run while the upstream waits for an answer. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
 const MAX_ITEMS = 1000
 const MAX_PAGES = 100
 const MAX_PROGRESS_TEXT = 1000
@@ -67,6 +116,15 @@ export class Connection {
   readonly lost: Promise<string>
   #resolveLost: (reason: string) => void = () => {}
   #isLost = false
+  readonly #calls = new Set<OpenCall>()
+  /**
+   * The call in whose stream a message arrived. A stream is read in the asynchronous context of the request that opened it;
+   * messages that belong to no stream of a request have no context.
+   */
+  readonly #current = new AsyncLocalStorage<OpenCall | 'no call'>()
+  /** Receives why a request of the upstream was refused, once for each reason. */
+  onRefused: (problem: string) => void = () => {}
+  readonly #refused = new Set<string>()
 
   /** The client connects after this. */
   constructor(deps: ConnectionDeps) {
@@ -74,7 +132,14 @@ export class Connection {
     this.lost = new Promise((resolve) => {
       this.#resolveLost = resolve
     })
-    deps.client.onclose = () => this.#lose(deps.ending())
+    const { client } = deps
+    client.onclose = () => this.#lose(deps.ending())
+    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
+      this.#elicited(params, mcpReq.signal),
+    )
+    client.fallbackRequestHandler = async ({ method }) => {
+      throw this.#refusal(deps.sdk.ProtocolErrorCode.MethodNotFound, notOffered(method))
+    }
   }
 
   /** Set before the running calls fail. */
@@ -140,7 +205,8 @@ export class Connection {
     try {
       for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
         const request = { method, params: cursor === undefined ? {} : { cursor } }
-        const answer = await client.request(request, page, { timeout, signal: this.#closing.signal })
+        const options = { timeout, signal: this.#closing.signal }
+        const answer = await this.#current.run('no call', () => client.request(request, page, options))
         const listed = answer[key]
         const found: readonly unknown[] = Array.isArray(listed) ? listed : []
         for (const item of found.slice(0, MAX_ITEMS - items.length)) items.push(read(item))
@@ -155,27 +221,97 @@ export class Connection {
   }
 
   /** Rejects with a Fault, or with the reason of the signal; the upstream is then notified. */
-  async call(definition: Definition, args: JsonObject, { signal, onProgress }: CallOptions): Promise<Answer> {
-    const { client, record, scrub } = this.#deps
-    const { name, inputSchema } = definition
-    const read = readOf(name)
-    if (read !== undefined) return this.#read(read, args, signal)
+  async call(
+    definition: Definition,
+    args: JsonObject,
+    options: ConnectionCallOptions,
+  ): Promise<Answer | InputRequired> {
+    const { record, scrub } = this.#deps
+    const { signal } = options
+    const timer = new CallTimer(record.timeout_ms, signal)
+    const call: OpenCall = { elicit: options.elicit, timer }
+    this.#calls.add(call)
     try {
-      const result = await client.callTool(
-        { name, arguments: args },
-        {
-          timeout: record.timeout_ms,
-          // Without the output schema: an untrusted schema must not be evaluated here.
-          toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
-          ...(signal && { signal }),
-          ...(onProgress && { onprogress: (progress) => onProgress(cleanProgress(progress, scrub)) }),
-        },
-      )
-      result._meta = provenance(record.name, result._meta)
-      return result
+      return await this.#current.run(call, () => this.#send(definition, args, options, timer.signal))
     } catch (error) {
       signal?.throwIfAborted()
+      if (timer.isOver) throw new Fault('UPSTREAM_TIMEOUT', { upstream: record.name })
+      if (this.#wantsPages(error)) return this.#asking(() => readUrlsRequired(pagesIn(error), scrub))
       throw this.#fault(error)
+    } finally {
+      this.#calls.delete(call)
+      timer.stop()
+    }
+  }
+
+  async #send(
+    { name, inputSchema }: Definition,
+    args: JsonObject,
+    { onProgress, repetition = {} }: ConnectionCallOptions,
+    signal: AbortSignal,
+  ): Promise<Answer | InputRequired> {
+    const { client, sdk, record, scrub } = this.#deps
+    const options = { timeout: NO_TIMEOUT_MS, signal, allowInputRequired: true }
+    const read = readOf(name)
+    if (read !== undefined) return this.#read(read, args, repetition, options)
+    const result = await client.callTool(
+      { name, arguments: args, ...repetition },
+      {
+        ...options,
+        // Without the output schema: an untrusted schema must not be evaluated here.
+        toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
+        ...(onProgress && { onprogress: (progress) => onProgress(cleanProgress(progress, scrub)) }),
+      },
+    )
+    if (sdk.isInputRequiredResult(result)) return this.#asking(() => readInputRequired(result, scrub))
+    result._meta = provenance(record.name, result._meta)
+    return result
+  }
+
+  /** Asks the question of a legacy upstream for the call that it belongs to. */
+  async #elicited(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
+    const { sdk, scrub } = this.#deps
+    const { InvalidParams, InvalidRequest } = sdk.ProtocolErrorCode
+    const current = this.#current.getStore()
+    const call = current ?? (this.#calls.size === 1 ? [...this.#calls][0] : undefined)
+    if (call === undefined || call === 'no call' || !this.#calls.has(call) || call.elicit === undefined) {
+      const problem = current === undefined && this.#calls.size > 1 ? AMBIGUOUS : NO_CALL
+      throw this.#refusal(InvalidRequest, problem)
+    }
+    try {
+      const elicitation = readElicitation(params, scrub)
+      call.timer.pause()
+      const answer = call.elicit(elicitation, signal, current !== undefined)
+      return await answer.finally(() => call.timer.resume())
+    } catch (error) {
+      if (error instanceof UnaskableError) throw this.#refusal(InvalidParams, error.message)
+      throw error
+    }
+  }
+
+  #refusal(code: number, problem: string): Error {
+    if (!this.#refused.has(problem) && this.#refused.size < MAX_REASONS) {
+      this.#refused.add(problem)
+      this.onRefused(problem)
+    }
+    return new this.#deps.sdk.ProtocolError(code, problem)
+  }
+
+  /** Whether the upstream rejected the call until certain pages have been opened. */
+  #wantsPages(error: unknown): boolean {
+    const { ProtocolError, ProtocolErrorCode } = this.#deps.sdk
+    return ProtocolError.isInstance(error) && error.code === ProtocolErrorCode.UrlElicitationRequired
+  }
+
+  /** Rejects input that cannot be asked for with a Fault. */
+  #asking(read: () => InputRequired): InputRequired {
+    const { record } = this.#deps
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof UnaskableError)) throw error
+      const problem = `the upstream requires input that cannot be asked for: ${error.message}`
+      throw new Fault('UPSTREAM_REFUSED', { upstream: record.name, problem })
     }
   }
 
@@ -184,25 +320,29 @@ export class Connection {
     const { client, record } = this.#deps
     const params = { ref, argument, ...(others && { context: { arguments: others } }) }
     const options = { timeout: Math.min(record.timeout_ms, MAX_OFFERS_MS), ...(signal && { signal }) }
-    const response = client.request({ method: 'completion/complete', params }, completeAnswer, options)
-    return (await this.#orFault(response, signal)).completion
-  }
-
-  async #read(read: UpstreamRead, args: JsonObject, signal: AbortSignal | undefined): Promise<Answer> {
-    const { client, record } = this.#deps
-    const { answer, ...request } = readRequest(read, args)
-    const options = { timeout: record.timeout_ms, ...(signal && { signal }) }
-    const { _meta, ...result } = await this.#orFault(client.request(request, answer, options), signal)
-    return { ...withoutEnvelope(result), _meta: provenance(record.name, _meta) }
-  }
-
-  async #orFault<T>(response: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const request = { method: 'completion/complete', params }
     try {
-      return await response
+      const response = this.#current.run('no call', () => client.request(request, completeAnswer, options))
+      return (await response).completion
     } catch (error) {
       signal?.throwIfAborted()
       throw this.#fault(error)
     }
+  }
+
+  async #read(
+    read: UpstreamRead,
+    args: JsonObject,
+    repetition: Repetition,
+    options: { readonly timeout: number; readonly signal: AbortSignal; readonly allowInputRequired: boolean },
+  ): Promise<Answer | InputRequired> {
+    const { client, sdk, record, scrub } = this.#deps
+    const { answer, method, params } = readRequest(read, args)
+    const request = { method, params: { ...params, ...repetition } }
+    const response = await client.request(request, sdk.withInputRequired(answer), options)
+    if (sdk.isInputRequiredResult(response)) return this.#asking(() => readInputRequired(response, scrub))
+    const { _meta, ...result } = response
+    return { ...withoutEnvelope(result), _meta: provenance(record.name, _meta) }
   }
 
   /** Calls back when the upstream announces that one of the lists has changed, until the connection is closed. */
@@ -270,6 +410,11 @@ export class Connection {
     }
     return upstreamFault(error, sdk, { upstream: record.name, scrub })
   }
+}
+
+function pagesIn(error: unknown): unknown {
+  const data = isObject(error) ? error.data : undefined
+  return isObject(data) ? data.elicitations : undefined
 }
 
 type Meta = Readonly<Record<string, unknown>>

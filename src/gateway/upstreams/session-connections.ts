@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json/json.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import type { CallOptions, CallSession } from './connection.ts'
+import type { InputRequired } from './elicitation.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface SessionConnectionsDeps {
@@ -34,7 +35,12 @@ export class SessionConnections {
   }
 
   /** Rejects with a Fault or the reason of the signal. */
-  async call(session: CallSession, tool: string, args: JsonObject, options: CallOptions): Promise<Answer> {
+  async call(
+    session: CallSession,
+    tool: string,
+    args: JsonObject,
+    options: CallOptions,
+  ): Promise<Answer | InputRequired> {
     const own = await this.#enter(session.id)
     try {
       return await own.upstream.call(tool, args, options)

@@ -16,9 +16,10 @@ import type { Answer } from '../calls/read-answers.ts'
 import { Backoff } from './backoff.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Breaker } from './circuit-breaker.ts'
-import type { CallOptions, Connection } from './connection.ts'
+import type { CallOptions, Connection, ConnectionCallOptions, Elicit } from './connection.ts'
 import type { HoldsSecret } from './credentials.ts'
 import type { Definition } from './definition.ts'
+import { InputRequired, UnaskableError } from './elicitation.ts'
 import { OfferWatch, type OfferWatchDeps, ToolWatch, type ToolWatchDeps } from './list-watch.ts'
 import { mayRepeat } from './tool-name.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
@@ -41,6 +42,51 @@ export interface UpstreamDeps extends Omit<ToolWatchDeps, 'failed'>, Pick<OfferW
 type State = UpstreamHealth['state']
 
 const LOST = 'the process that made the call ended before its result was recorded'
+const KEY_FOUND = 'the response contains a key of this server'
+
+/** The permit of a call. It is released while the call waits for answers. */
+class Permit {
+  readonly #semaphore: Semaphore
+  readonly #signal: AbortSignal | undefined
+  #release: (() => void) | undefined
+  #pauses = 0
+  #isOver = false
+
+  constructor(semaphore: Semaphore, signal: AbortSignal | undefined) {
+    this.#semaphore = semaphore
+    this.#signal = signal
+  }
+
+  async acquire(): Promise<void> {
+    const release = await this.#semaphore.acquire(this.#signal)
+    // Meanwhile the call may have ended, paused again, or been resumed twice.
+    if (this.#isOver || this.#pauses > 0 || this.#release !== undefined) release()
+    else this.#release = release
+  }
+
+  /** Each pause needs a resume. */
+  pause(): void {
+    this.#pauses += 1
+    if (this.#pauses === 1) this.#free()
+  }
+
+  /** The answer is not delayed until there is a permit again: the call is running at the upstream anyway. */
+  resume(): void {
+    this.#pauses -= 1
+    // Only an abort rejects, which ends the call.
+    if (this.#pauses === 0 && !this.#isOver) void this.acquire().catch(() => {})
+  }
+
+  release(): void {
+    this.#isOver = true
+    this.#free()
+  }
+
+  #free(): void {
+    this.#release?.()
+    this.#release = undefined
+  }
+}
 
 /** One upstream: kept connected, and called through a circuit breaker and a semaphore. */
 export class Upstream {
@@ -153,7 +199,7 @@ export class Upstream {
   }
 
   /** Rejects with a Fault or the reason of the signal. */
-  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
+  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer | InputRequired> {
     const { signal } = options
     signal?.throwIfAborted()
     await this.#connected(signal)
@@ -163,14 +209,33 @@ export class Upstream {
       throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: this.record.name, tool, problem: LOST })
     }
     if (this.#breaker.waitMs > 0) throw this.#spared()
-    const leave = await this.#semaphore.acquire(signal)
+    const permit = new Permit(this.#semaphore, signal)
+    await permit.acquire()
     try {
       // The connection and the catalogue may have changed during the wait.
       const connection = await this.#connected(signal)
       const definition = this.#callable(tool)
-      return this.#safe(tool, await this.#callNow(connection, definition, args, options))
+      const { elicit } = options
+      const asking = elicit && this.#asking(tool, permit, elicit)
+      return this.#safe(
+        tool,
+        await this.#callNow(connection, definition, args, { ...options, elicit: asking }),
+      )
     } finally {
-      leave()
+      permit.release()
+    }
+  }
+
+  /**
+   * A call that waits for an answer needs no permit. It keeps the permit if the question did not arrive on its stream, so that
+   * `concurrency: 1` makes every question unambiguous.
+   */
+  #asking(tool: string, permit: Permit, elicit: Elicit): ConnectionCallOptions['elicit'] {
+    return async (elicitation, signal, isOnStream) => {
+      if (this.#holdsSecret(tool, elicitation)) throw new UnaskableError(KEY_FOUND)
+      if (!isOnStream) return elicit(elicitation, signal)
+      permit.pause()
+      return elicit(elicitation, signal).finally(() => permit.resume())
     }
   }
 
@@ -188,19 +253,24 @@ export class Upstream {
   }
 
   /** The response, unless it contains a secret of this server. */
-  #safe<T extends Answer | Completed>(tool: string, answer: T): T {
-    if (!this.#deps.holdsSecret?.(answer)) return answer
+  #safe<T extends Answer | Completed | InputRequired>(tool: string, answer: T): T {
+    if (!this.#holdsSecret(tool, answer instanceof InputRequired ? answer.requests : answer)) return answer
+    throw new Fault('UPSTREAM_REFUSED', { upstream: this.record.name, problem: KEY_FOUND })
+  }
+
+  #holdsSecret(tool: string, shown: unknown): boolean {
+    if (!this.#deps.holdsSecret?.(shown)) return false
     const { name: upstream } = this.record
     this.#deps.logger.warn({ upstream, tool }, 'a response contained the approval key and was discarded')
-    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the response contains a key of this server' })
+    return true
   }
 
   async #callNow(
     connection: Connection,
     definition: Definition,
     args: JsonObject,
-    options: CallOptions,
-  ): Promise<Answer> {
+    options: ConnectionCallOptions,
+  ): Promise<Answer | InputRequired> {
     const pass = this.#breaker.enter()
     if (pass === undefined) throw this.#spared()
     try {
@@ -280,6 +350,8 @@ export class Upstream {
 
   #ready(connection: Connection): void {
     this.#connection = connection
+    connection.onRefused = (problem) =>
+      this.#deps.logger.warn({ upstream: this.record.name, problem }, 'a request of an upstream was refused')
     this.#enter('ready')
     this.#connecting.resolve()
     this.#settled.resolve()

@@ -18,6 +18,7 @@ import { mayBeAt } from '../transports/http-fetch.ts'
 import { connect } from './connect.ts'
 import type { CallOptions } from './connection.ts'
 import { type Environment, type HoldsSecret, mayRefer, secretFinder } from './credentials.ts'
+import type { InputRequired } from './elicitation.ts'
 import { joined } from './offers.ts'
 import { RegistryCopy, type StoredRecord, swapped, type UpstreamStorage } from './registry-copy.ts'
 import { SessionConnections } from './session-connections.ts'
@@ -179,7 +180,12 @@ export class Upstreams implements UpstreamRegistry {
   }
 
   /** Calls a tool by its name at the upstream. Rejects with a Fault or the reason of the signal. */
-  async call(name: string, tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
+  async call(
+    name: string,
+    tool: string,
+    args: JsonObject,
+    options: CallOptions = {},
+  ): Promise<Answer | InputRequired> {
     const upstream = this.#find(name)
     const { session } = options
     const isolated = session && this.#isolated.get(name)

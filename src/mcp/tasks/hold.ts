@@ -7,6 +7,7 @@ import { cleanLine } from '../../util/untrusted-text.ts'
 import type { Call, CreatedTask, TaskTool } from '../tools/tool.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { hasLeft } from '../transport/open-call.ts'
+import { LogReports } from './log-reports.ts'
 import { withResolvedResult } from './results.ts'
 import type { TaskWatch } from './watch.ts'
 
@@ -39,19 +40,21 @@ export class TaskHold {
   async hold(tool: TaskTool, task: CreatedTask, seconds: number, call: Call): Promise<WaitAnswer> {
     const { gate, watch, onError } = this.#options
     const { caller, created } = task
-    const { signal, progress } = call
+    const { signal, progress, peer } = call
     const onAbort = () => {
       if (tool.endsWithCall && hasLeft(signal) && !isParked(created.status)) this.#cancel(task, call, signal)
     }
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     const reports = progress && new TaskProgress({ gate, watch, onError }, task, progress)
+    const logs = peer?.logLevel && new LogReports({ gate, peer, onError }, task)
     try {
       const wait = { task_id: created.task_id, wait_seconds: seconds }
       return await withResolvedResult(gate, caller, await gate.waitForTask(caller, wait, signal))
     } finally {
       signal.removeEventListener('abort', onAbort)
       reports?.stop()
+      await logs?.stop()
     }
   }
 

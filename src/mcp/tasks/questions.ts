@@ -5,11 +5,12 @@ import { isObject } from '../../util/guards.ts'
 
 /** The question of a task that needs input. */
 export interface InputQuestion {
-  readonly n: number
-  /** Unique within the task. */
-  readonly key: string
   readonly message: string
   readonly form: Form
+  /** Whether an upstream asked, which can continue without an answer. */
+  readonly isUpstream: boolean
+  /** The page that the upstream asks to open. */
+  readonly url: string | undefined
 }
 
 interface Form {
@@ -22,20 +23,28 @@ interface Form {
 /** The open question of a task that needs input; undefined for other tasks. */
 export function questionOf({ question }: Partial<Pick<TaskView, 'question'>>): InputQuestion | undefined {
   if (question?.kind !== 'input' || !isObject(question.request)) return undefined
-  const { message, schema } = question.request
+  const { message, schema, url } = question.request
+  const said = typeof message === 'string' ? message : 'The task needs input.'
+  const isUpstream = question.origin === 'upstream'
   return {
-    n: question.n,
-    key: `q${question.n}`,
-    message: typeof message === 'string' ? message : 'The task needs input.',
-    form: formOf(isObject(schema) ? schema : undefined),
+    message: isUpstream ? upstreamMessage(said, question.request) : said,
+    form:
+      isUpstream && isObject(schema) ? upstreamForm(schema) : formOf(isObject(schema) ? schema : undefined),
+    isUpstream,
+    url: isUpstream && typeof url === 'string' ? url : undefined,
   }
 }
 
-export function elicitation({ message, form }: InputQuestion): object {
-  return {
-    method: 'elicitation/create',
-    params: { mode: 'form', message, requestedSchema: form.schema },
-  }
+/** Says that the text is not that of the gate or of the agent, and which page to open. */
+function upstreamMessage(message: string, { upstream, url }: Fields): string {
+  const asks = `The upstream ${String(upstream)} asks: ${message}`
+  if (typeof url !== 'string') return asks
+  return `${asks}\nPage to open, on ${new URL(url).host}: ${url}`
+}
+
+/** The schema of an upstream's question is a form already. */
+function upstreamForm({ type, properties, required }: Fields): Form {
+  return { schema: { type, properties, required }, read: (content) => content }
 }
 
 function formOf(schema: Fields | undefined): Form {

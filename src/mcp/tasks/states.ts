@@ -5,9 +5,8 @@ import type { Links } from '../../features/links.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { isObject } from '../../util/guards.ts'
 import type { Call } from '../tools/tool.ts'
-import { elicits } from '../transport/capabilities.ts'
+import { clientQuestion, type Viewer } from './client-questions.ts'
 import { PollMeter, pollInterval } from './poll-interval.ts'
-import { elicitation, questionOf } from './questions.ts'
 import { ended } from './results.ts'
 import { approvalWords, inputWords, statusMessage } from './status-messages.ts'
 
@@ -66,17 +65,18 @@ export class TaskStates {
   }
 
   /**
-   * The result of tasks/get. A client that cannot show forms is not asked: its agent finds the question in the status
-   * message and answers with a tool.
+   * The result of tasks/get. A client that cannot show the question is not asked: its agent finds it in the status
+   * message, and answers with a tool or tells a person.
    */
-  detailed(task: TaskView, call: Pick<Call, 'meta' | 'listing'>): DetailedTask {
+  detailed(task: TaskView, viewer: Viewer | undefined, call: Pick<Call, 'listing'>): DetailedTask {
     const status = mcpStatus(task)
-    const question = status === 'input_required' && elicits(call) ? questionOf(task) : undefined
+    const question = viewer && clientQuestion(task, viewer, this.#links)
     const isUnasked = status === 'input_required' && question === undefined
     const message = isUnasked ? inputWords(task) : statusMessage(task, this.#links)
+    const shown = question === undefined ? (isUnasked ? 'working' : status) : 'input_required'
     return {
-      ...this.#handle(task, isUnasked ? 'working' : status, message),
-      inputRequests: question && { [question.key]: elicitation(question) },
+      ...this.#handle(task, shown, message),
+      inputRequests: question && { [question.key]: question.request },
       result: status === 'completed' ? { resultType: 'complete', ...ended(task, call) } : undefined,
       error: status === 'failed' ? rpcErrorOf(task) : undefined,
     }
@@ -90,9 +90,9 @@ export class TaskStates {
     return this.#handle({ task_id, status, created_at, updated_at: created_at }, 'working', message)
   }
 
-  /** Clients of 2025-11-25 cannot be asked without a session. */
-  legacy(task: TaskView): LegacyTask {
-    return asLegacy(this.detailed(task, {}))
+  /** A client of 2025-11-25 is asked while it waits for the result, if it is connected. */
+  legacy(task: TaskView, viewer?: Viewer): LegacyTask {
+    return asLegacy(this.detailed(task, viewer, {}))
   }
 
   #handle(

@@ -3,6 +3,8 @@ import { z } from 'zod'
 import type { Gate } from '../../features/gate.ts'
 import type { Call, CallOf, Era } from '../tools/tool.ts'
 import { tasksRequired } from '../transport/capabilities.ts'
+import { Decisions } from './decisions.ts'
+import { PeerQuestions } from './peer-questions.ts'
 import { TaskStates } from './states.ts'
 import { TaskCalls } from './task-calls.ts'
 import { LegacyTasks, Tasks } from './tasks.ts'
@@ -20,14 +22,23 @@ export function taskHandlers(deps: {
   const states = new TaskStates(gate.links)
   const modern = new Tasks({ gate, states, onError })
   const watch = new TaskWatch(gate)
+  const decisions = new Decisions(gate, watch)
+  const questions = new PeerQuestions({
+    gate,
+    decisions,
+    update: (taskId, responses, call) => modern.update(taskId, responses, call),
+    onError,
+  })
   return {
     gate,
     states,
-    calls: new TaskCalls({ gate, states, watch, waitTool, onError }),
+    calls: new TaskCalls({ gate, states, watch, decisions, questions, waitTool, onError }),
+    /** Questions to legacy clients. */
+    questions,
     /** The methods of 2026-07-28. */
     modern,
     /** The methods of 2025-11-25. */
-    legacy: new LegacyTasks(modern, { gate, states, onError }),
+    legacy: new LegacyTasks(modern, { gate, states, questions, onError }),
     watch,
     onError,
   }

@@ -6,7 +6,6 @@ import {
   RELATED_TASK_META_KEY,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
-import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isParked, isTerminal } from '../../core/transitions.ts'
 import type { Gate } from '../../features/gate.ts'
@@ -14,7 +13,9 @@ import { MAX_WAIT_SECONDS } from '../../features/input.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { listCaller, taskCaller } from '../tools/identity.ts'
 import { asFault, asProtocolError, type Call, lookError } from '../tools/tool.ts'
-import { type InputQuestion, questionOf, type Response, responseOf } from './questions.ts'
+import { clientQuestion, isDecided, respond, viewerOf } from './client-questions.ts'
+import type { PeerQuestions } from './peer-questions.ts'
+import { responseOf } from './questions.ts'
 import { ended, withResolvedResult } from './results.ts'
 import { type DetailedTask, type LegacyTask, rpcErrorOf, type TaskStates } from './states.ts'
 
@@ -23,9 +24,6 @@ interface TasksDeps {
   readonly states: TaskStates
   readonly onError: (error: unknown) => void
 }
-
-/** Another caller was faster. */
-const IGNORED: ReadonlySet<Fault['code']> = new Set(['ALREADY_DECIDED', 'QUESTION_NOT_FOUND'])
 
 /**
  * The methods of the Tasks extension of 2026-07-28. Each one identifies the caller again, because a task belongs to its
@@ -42,19 +40,24 @@ export class Tasks {
     const { gate, states } = this.#deps
     states.polled()
     const { caller, task } = await this.look(taskId, call)
-    return states.detailed(await withResolvedResult(gate, caller, task), call)
+    const viewer = task.question === null ? undefined : viewerOf(call, caller)
+    return states.detailed(await withResolvedResult(gate, caller, task), viewer, call)
   }
 
   /** Answers the open question. Responses to other questions are ignored. */
   async update(taskId: string, responses: Fields, call: Call): Promise<undefined> {
+    const { gate } = this.#deps
     const { caller, task } = await this.look(taskId, call)
-    const question = questionOf(task)
+    const viewer = viewerOf(call, caller)
+    // The input of a client that cannot show forms is accepted, too.
+    const form = viewer.form || task.question?.kind === 'input'
+    const question = clientQuestion(task, { ...viewer, form }, gate.links)
     if (question === undefined || !Object.hasOwn(responses, question.key)) return
     const response = responseOf(responses[question.key])
     if (response === undefined) return
-    await this.#answer(caller, taskId, question, response).catch((error: unknown) => {
+    await respond(gate, caller, call, taskId, question, response).catch((error: unknown) => {
       const fault = asFault(error, this.#deps.onError)
-      if (!IGNORED.has(fault.code)) throw asProtocolError(fault, call)
+      if (!isDecided(fault)) throw asProtocolError(fault, call)
     })
   }
 
@@ -84,32 +87,21 @@ export class Tasks {
       throw asProtocolError(asFault(error, onError), call)
     }
   }
-
-  /** A declined question cancels the task, which cannot continue without the answer; a canceled form leaves it open. */
-  async #answer(
-    caller: Caller,
-    task_id: string,
-    { n, form }: InputQuestion,
-    response: Response,
-  ): Promise<void> {
-    const { gate } = this.#deps
-    if (response.action === 'accept') {
-      await gate.answerQuestion(caller, { task_id, n, content: form.read(response.content) })
-    } else if (response.action === 'decline') {
-      await gate.cancelTask(caller, { task_id, reason: 'The input that it asked for was declined.' })
-    }
-  }
 }
 
 /** How often a task that waits for a person is read again. */
 const PARKED_LOOK_MS = 1_000
 
+interface LegacyTasksDeps extends TasksDeps {
+  readonly questions: PeerQuestions
+}
+
 /** The methods about tasks of 2025-11-25. */
 export class LegacyTasks {
   readonly #tasks: Tasks
-  readonly #deps: TasksDeps
+  readonly #deps: LegacyTasksDeps
 
-  constructor(tasks: Tasks, deps: TasksDeps) {
+  constructor(tasks: Tasks, deps: LegacyTasksDeps) {
     this.#tasks = tasks
     this.#deps = deps
   }
@@ -117,7 +109,8 @@ export class LegacyTasks {
   async get(taskId: string, call: Call): Promise<LegacyTask> {
     const { states } = this.#deps
     states.polled()
-    return states.legacy((await this.#tasks.look(taskId, call)).task)
+    const { caller, task } = await this.#tasks.look(taskId, call)
+    return states.legacy(task, call.peer && viewerOf(call, caller))
   }
 
   /** Waits for the end of the task and resolves with the result of the tool call. */
@@ -149,14 +142,24 @@ export class LegacyTasks {
     return this.#deps.states.legacy((await this.#tasks.look(taskId, call)).task)
   }
 
+  /** Resolves with the task when it has ended. The user of the client is asked each question on the way. */
   async #end(caller: Caller, task_id: string, call: Call): Promise<TaskView> {
-    const { gate, onError } = this.#deps
+    const { gate, questions, onError } = this.#deps
     const wait = { task_id, wait_seconds: MAX_WAIT_SECONDS }
+    let asked: number | undefined
     for (;;) {
       const task = await gate.waitForTask(caller, wait, call.signal).catch((error: unknown) => {
         throw lookError(error, call, onError)
       })
       if (isTerminal(task.status)) return task
+      if (task.question !== null && task.question.n !== asked) {
+        asked = task.question.n
+        const related = { [RELATED_TASK_META_KEY]: { taskId: task_id } }
+        const decided = await questions.ask(caller, task, call, related).catch((error: unknown) => {
+          throw lookError(error, call, onError)
+        })
+        if (decided !== undefined) continue
+      }
       // The wait for a task that waits for a person ends immediately.
       if (isParked(task.status))
         await sleep(PARKED_LOOK_MS, undefined, { signal: call.signal }).catch(() => {})

@@ -117,12 +117,15 @@ export function gateTools({
 
 /** Creates a task. The result of the call is an MCP task only if the call asks for one. */
 function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool {
+  const called = (args: Fields, call: Call) =>
+    callerOf(call.credential, operation, withIdentity(args, call, operation))
   return {
     definition: definition(toolName(CREATE), operation, listingOf(DEFAULT_TOOL_SETS)),
     waitSeconds: 0,
     plain,
+    callerOf: (args, call) => called(args, call).caller,
     async create(args, call) {
-      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
+      const { caller, input } = called(args, call)
       return { caller, created: await gate.createTask(caller, input) }
     },
   }

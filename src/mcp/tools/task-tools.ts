@@ -1,6 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import { callerOf, type Fields, splitIdentity } from '../../auth/caller.ts'
 import type { Json, JsonObject } from '../../core/json/json.ts'
+import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../features/gate.ts'
 import { DEFAULT_TOOL_WAIT_SECONDS, type TaskTypeView, toolName } from '../../features/task-types/shape.ts'
 import { createInput } from '../../features/tasks/task-input.ts'
@@ -8,7 +9,7 @@ import type { UpstreamTool } from '../../features/upstreams/upstreams.ts'
 import { isObject } from '../../util/guards.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { withIdentity } from './identity.ts'
-import type { TaskTool, TaskToolSource } from './tool.ts'
+import type { Call, TaskTool, TaskToolSource } from './tool.ts'
 import { type UpstreamReadOptions, UpstreamReads } from './upstream-reads.ts'
 
 /**
@@ -105,12 +106,17 @@ function typeTool(gate: Gate, type: TaskTypeView, waitTool: string): TaskTool {
       inputSchema: { ...args.schema },
     },
     waitSeconds,
+    callerOf: (given, call) => ownerOf(args.split(given).identity, call),
     async create(given, call) {
       const { identity, rest } = args.split(given)
-      const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
+      const caller = ownerOf(identity, call)
       return { caller, created: await gate.createTask(caller, { type: type.type, payload: rest }) }
     },
   }
+}
+
+function ownerOf(identity: Fields, call: Call): Caller {
+  return callerOf(call.credential, CREATE, withIdentity(identity, call)).caller
 }
 
 function lateResult(waitSeconds: number, waitTool: string): string {
@@ -157,9 +163,10 @@ function upstreamTool(
     quickSeconds: QUICK_SECONDS,
     cancelsAtTimeout,
     endsWithCall: true,
+    callerOf: (given, call) => ownerOf(args.split(given).identity, call),
     async create(given, call) {
       const { identity, rest } = args.split(given)
-      const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
+      const caller = ownerOf(identity, call)
       const asked = { upstream, tool: name, arguments: rest }
       const created = await gate.callTool(caller, asked, clientOf(call), call.key)
       return { caller, created }

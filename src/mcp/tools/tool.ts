@@ -1,5 +1,6 @@
 import {
   type CallToolResult,
+  type InputRequiredResult,
   type Progress,
   ProtocolError,
   ProtocolErrorCode,
@@ -15,6 +16,7 @@ import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
+import type { ClientPeer } from '../transport/peer.ts'
 import type { Listing } from './listing.ts'
 
 /** The context of a tool call. */
@@ -31,6 +33,8 @@ export interface Call {
   readonly key?: string | undefined
   /** The calling program, if the connection identifies it. */
   readonly client?: Client | undefined
+  /** The input that an earlier call required, if this call repeats it. */
+  readonly repeat?: Repeat | undefined
   /** Undefined if the client does not support tasks. */
   readonly tasks?: TaskMode | undefined
   /** The tools that the client is shown, and the form of its results. Absent: the defaults of the server. */
@@ -39,6 +43,16 @@ export interface Call {
   readonly streams?: boolean | undefined
   /** Reports progress, if the client asked for it. */
   readonly progress?: ((progress: Progress) => void) | undefined
+  /** The client, if the server can send it requests and notifications during the call. Legacy revisions only. */
+  readonly peer?: ClientPeer | undefined
+}
+
+/** What a client sends with a call that it repeats after the call has required input. */
+export interface Repeat {
+  /** The requestState of the result; undefined if it is missing. */
+  readonly state: string | undefined
+  /** The responses of the user, by key. */
+  readonly responses: Fields
 }
 
 /** The call of a request of the SDK. `task` is the task parameter of legacy requests. */
@@ -56,6 +70,9 @@ export function wantsProgress({ streams, tasks, meta }: Pick<Call, 'streams' | '
 export type TaskMode = 'handle' | 'task'
 
 export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
+
+/** The result of a tool, or what its call requires first. */
+export type ToolReply = CallToolResult | InputRequiredResult
 
 /** `modern` is 2026-07-28, `legacy` any earlier revision. */
 export type Era = 'modern' | 'legacy'
@@ -119,7 +136,8 @@ export function asFault(error: unknown, onError: (error: unknown) => void): Faul
 /** The prefix of our keys in `_meta`. */
 export const META_PREFIX = 'io.asyncgate/'
 
-export type ListKind = 'tools' | 'prompts' | 'resources'
+export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const
+export type ListKind = (typeof LIST_KINDS)[number]
 
 /** A source of prompts and resources. */
 export interface ReadSource {
@@ -128,6 +146,8 @@ export interface ReadSource {
   serve(server: Server, callOf: CallOf): void
   /** Returns an unsubscribe function. */
   onChange(listener: (kind: ListKind) => void): () => void
+  /** Calls back when a resource has changed that clients can subscribe to. Returns an unsubscribe function. */
+  onUpdate?(listener: (uri: string) => void): () => void
 }
 
 /** A tool whose call creates a task. */
@@ -143,6 +163,8 @@ export interface TaskTool {
   readonly endsWithCall?: boolean
   /** Runs instead, unless the call asks for a task. */
   readonly plain?: RunTool
+  /** The owner of a task that this call creates. */
+  callerOf(args: Fields, call: Call): Caller
   /** Resolves when the task is durable. Rejects with a Fault. */
   create(args: Fields, call: Call): Promise<CreatedTask>
 }
@@ -150,8 +172,11 @@ export interface TaskTool {
 export interface CreatedTask {
   /** The owner of the task. */
   readonly caller: Caller
-  readonly created: CreateAnswer
+  readonly created: CreatedFacts
 }
+
+/** What is known of a task. A repeated call knows less than the call that created the task. */
+export type CreatedFacts = Pick<CreateAnswer, 'task_id' | 'status' | 'is_duplicate'> & Partial<CreateAnswer>
 
 /** A source of task tools. */
 export interface TaskToolSource {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { Credential } from '../../auth/credential.ts'
-import { principalKey } from '../../core/principal.ts'
-import type { Gate } from '../../features/gate.ts'
+import { type PrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import { isObject } from '../../util/guards.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Call, META_PREFIX } from '../tools/tool.ts'
+import { capabilitiesOfLetters, lettersOf, type PeerCapabilities } from './peer.ts'
 
 /** In `_meta`: identifies the running instance of a program. */
 export const CLIENT_INSTANCE = `${META_PREFIX}client_instance`
@@ -15,6 +15,8 @@ export const CLIENT_INSTANCE = `${META_PREFIX}client_instance`
 export const SESSION_HEADER = 'mcp-session-id'
 
 const MAX_INSTANCE = 512
+/** More than a session id with the longest name and version. */
+const MAX_SESSION_ID = 1_024
 const MAX_TEXT = 100
 
 const UNKNOWN_CLIENT: Client = { instance: '', name: null, version: null }
@@ -34,44 +36,41 @@ export function newClient(info: unknown): Client {
   return { instance: randomUUID(), ...named(info) }
 }
 
-/** The client of a session header. Unknown values are accepted. */
-export function clientOfHeader(header: string | string[] | undefined): Client | undefined {
-  if (typeof header !== 'string' || header === '' || header.length > MAX_INSTANCE) return undefined
-  return { instance: header, ...named(readInfo(header)) }
+/** What a session id says about its client. It was chosen by the client, so all of it is untrusted. */
+export interface Introduction {
+  readonly client: Client
+  readonly capabilities: PeerCapabilities
 }
 
-/** The session header of legacy clients. It contains their identity, so the server stores nothing. */
-export interface SessionHeader {
-  /** The header for a client that shakes hands. */
-  greet(info: unknown): string
-  /** The client has disconnected. */
-  left(credential: Credential, client: Client): Promise<void>
+/** The id of a new session. It contains what the client has declared, so that every server can serve the session. */
+export function mintSessionId(info: unknown, capabilities: PeerCapabilities): string {
+  const { name, version } = named(info)
+  const written = JSON.stringify([name, version, lettersOf(capabilities)])
+  return `${randomUUID()}.${Buffer.from(written).toString('base64url')}`
 }
 
-export function sessionHeader(gate: Gate): SessionHeader {
+/** Reads a session header. Ids that another program has chosen are accepted; undefined if there is no usable id. */
+export function readSessionId(header: string | undefined): Introduction | undefined {
+  if (header === undefined || header === '' || header.length > MAX_SESSION_ID) return undefined
+  const [name, version, letters] = declaredIn(header)
   return {
-    greet: (info) => `${randomUUID()}.${writeInfo(info)}`,
-    left: (credential, { instance }) => gate.clientLeft(credential.tenant, instance, holderOf(credential)),
+    client: { instance: header, ...named({ name, version }) },
+    capabilities: capabilitiesOfLetters(typeof letters === 'string' ? letters : ''),
+  }
+}
+
+function declaredIn(header: string): readonly unknown[] {
+  try {
+    const written: unknown = JSON.parse(Buffer.from(header.split('.')[1] ?? '', 'base64url').toString('utf8'))
+    return Array.isArray(written) ? written : []
+  } catch {
+    return []
   }
 }
 
 /** The holder of a shared key may end the sessions of all its callers. */
-function holderOf(credential: Credential) {
+export function holderOf(credential: Credential): PrincipalKey | undefined {
   return credential.kind === 'bound' ? principalKey(credential.principal) : undefined
-}
-
-function writeInfo(info: unknown): string {
-  const { name, version } = named(info)
-  return Buffer.from(JSON.stringify([name, version])).toString('base64url')
-}
-
-function readInfo(header: string): unknown {
-  try {
-    const written: unknown = JSON.parse(Buffer.from(header.split('.')[1] ?? '', 'base64url').toString('utf8'))
-    return Array.isArray(written) ? { name: written[0], version: written[1] } : undefined
-  } catch {
-    return undefined
-  }
 }
 
 export function named(info: unknown): Pick<Client, 'name' | 'version'> {

@@ -11,6 +11,7 @@ import type { Authenticator, Credential } from '../../auth/credential.ts'
 import { Fault } from '../../core/errors.ts'
 import { DEFAULT_TOOL_SETS } from '../../core/tool-sets.ts'
 import type { Gate } from '../../features/gate.ts'
+import type { Client } from '../../features/sessions/sessions.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { isObject } from '../../util/guards.ts'
@@ -19,12 +20,13 @@ import { agentOfUrl, withAgent } from '../tools/identity.ts'
 import { type Listing, listingOf, requestedListing } from '../tools/listing.ts'
 import type { Call } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
-import { clientOfHeader, SESSION_HEADER, type SessionHeader, sessionHeader } from './client-instance.ts'
+import { holderOf } from './client-instance.ts'
 import { FastPath } from './fast-path.ts'
-import { type LegacyHandler, statelessHandler } from './legacy.ts'
+import { LegacyEndpoint } from './legacy.ts'
 import { Listen } from './listen.ts'
 import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
 import { during, OpenCall, OpenRequest } from './open-call.ts'
+import type { SessionLimits } from './sessions.ts'
 import {
   acceptsEvents,
   acceptsJson,
@@ -44,6 +46,7 @@ interface HttpOptions {
   readonly maxBodyBytes: number
   /** If false, the SDK serves every request; the responses are the same. */
   readonly fastPath?: boolean
+  readonly sessionLimits?: Partial<SessionLimits>
   /** Receives the errors that callers only see as INTERNAL_ERROR. */
   readonly onError?: (error: unknown) => void
 }
@@ -54,10 +57,8 @@ export interface McpEndpointOptions extends HttpOptions, Omit<ServerOptions, 'on
 
 interface EndpointOptions extends HttpOptions {
   readonly definition: ServerDefinition
-  /** Serves the revisions before 2026-07-28; by default without sessions. */
-  readonly legacy?: LegacyHandler
-  /** The session header of clients of these revisions. */
-  readonly clients: SessionHeader
+  /** A legacy client has ended its session. */
+  readonly onLeft: (credential: Credential, client: Client) => Promise<void>
   readonly listing?: Listing | undefined
   /** The changes of lists, for subscribers. */
   readonly bus: ServerEventBus
@@ -67,15 +68,23 @@ export type McpEndpoint = Pick<Endpoint, 'handle' | 'close'>
 
 /** The MCP endpoint of a gate, for every revision of the protocol. */
 export function createMcpEndpoint({ gate, ...options }: McpEndpointOptions): McpEndpoint {
-  const { definition, onLists } = defineServer(gate, options)
+  const { definition, onLists, onResources } = defineServer(gate, options)
   // A subscriber learns that some list has changed, but not for which caller.
   const bus = new InMemoryServerEventBus()
-  const unsubscribe = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
-  const endpoint = new Endpoint({ ...options, bus, definition, clients: sessionHeader(gate) })
+  const unsubscribes = [
+    onLists((kind) => bus.publish({ kind: `${kind}_list_changed` })),
+    onResources((uri) => bus.publish({ kind: 'resource_updated', uri })),
+  ]
+  const endpoint = new Endpoint({
+    ...options,
+    bus,
+    definition,
+    onLeft: (credential, { instance }) => gate.clientLeft(credential.tenant, instance, holderOf(credential)),
+  })
   return {
     handle: (request, response) => endpoint.handle(request, response),
     async close() {
-      unsubscribe()
+      for (const unsubscribe of unsubscribes) unsubscribe()
       await endpoint.close()
       await definition.tasks.calls.settled()
     },
@@ -89,7 +98,7 @@ const MAX_UNPROVEN_BYTES = 64 * 1024
 export class Endpoint {
   readonly #options: EndpointOptions
   readonly #fastPath: FastPath | undefined
-  readonly #legacy: LegacyHandler
+  readonly #legacy: LegacyEndpoint
   readonly #modern: McpHttpHandler
   /** The SDK creates a server for each web request. This is how that server finds its call. */
   readonly #calls = new WeakMap<Request, Call>()
@@ -103,7 +112,7 @@ export class Endpoint {
     this.#listing = options.listing ?? listingOf(DEFAULT_TOOL_SETS)
     this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.definition) : undefined
     this.#listen = new Listen(options.definition, options.bus)
-    this.#legacy = options.legacy ?? statelessHandler(options.definition, options)
+    this.#legacy = new LegacyEndpoint(options.definition, options)
     this.#modern = createMcpHandler(
       ({ requestInfo }) => {
         const call = requestInfo && this.#calls.get(requestInfo)
@@ -127,7 +136,9 @@ export class Endpoint {
   async close(): Promise<void> {
     this.#stopping = true
     for (const open of this.#open.keys()) open.end()
+    this.#legacy.endStreams()
     await Promise.all(this.#open.values())
+    this.#legacy.close()
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, open: OpenRequest): Promise<void> {
@@ -146,23 +157,19 @@ export class Endpoint {
       }
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      const { meta, tasks } = withAgent(
-        readMeta(isObject(message?.body) ? message.body.params : undefined),
-        agentOfUrl(request.url),
-      )
+      const read = readMeta(isObject(message?.body) ? message.body.params : undefined)
       const call = new OpenCall(
         {
           credential,
           requestId,
           flaw: message?.flaw,
-          meta,
-          tasks,
+          ...withAgent(read, agentOfUrl(request.url)),
           listing,
           streams: acceptsEvents(request.headers),
         },
         open,
       )
-      await this.#route(request, response, message, call)
+      await this.#route(request, response, message, call, open)
     } catch (error) {
       const expected = error instanceof Fault
       if (!expected) this.#options.onError?.(error)
@@ -187,6 +194,7 @@ export class Endpoint {
     response: ServerResponse,
     message: Message | undefined,
     call: Call,
+    open: OpenRequest,
   ): Promise<void> {
     const { headers, method = '' } = request
     const body = message?.body
@@ -198,10 +206,7 @@ export class Endpoint {
       body,
       ...(version !== undefined && { protocolVersionHeader: version }),
     })
-    if (kind === 'legacy') {
-      const client = clientOfHeader(headers[SESSION_HEADER])
-      return this.#legacy(request, response, body, (signal) => ({ ...during(call, signal), client }))
-    }
+    if (kind === 'legacy') return this.#legacy.handle({ request, response, body, call, open })
     await serveWeb(request, response, body, (web) => {
       // A stream of changes ends when the server stops.
       const lasting = isListening(body)

@@ -65,14 +65,27 @@ export function readPlainCall(
   headers: IncomingHttpHeaders,
   body: unknown,
 ): Extract<PlainRequest, { method: 'tools/call' }> | undefined {
-  const version = headerOf(headers, 'mcp-protocol-version')
-  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) return undefined
+  if (!isSupported(headers)) return undefined
   if (!isObject(body) || body.jsonrpc !== '2.0' || !hasOnly(body, BODY_KEYS)) return undefined
   const { id, method, params } = body
   if (!isRequestId(id) || method !== 'tools/call' || !isObject(params)) return undefined
   const { name, arguments: args = {} } = params
   if (!hasOnly(params, BARE_CALL_KEYS) || typeof name !== 'string' || !isObject(args)) return undefined
   return { method, id, name, args }
+}
+
+/** The revision from which on clients of sessions accept events without data. */
+const PRIMED_FROM = '2025-11-25'
+
+export function primes(headers: IncomingHttpHeaders): boolean {
+  const version = headerOf(headers, 'mcp-protocol-version')
+  return version !== undefined && version >= PRIMED_FROM && isSupported(headers)
+}
+
+/** Whether the revision of a legacy request is supported; without the header it is. */
+export function isSupported(headers: IncomingHttpHeaders): boolean {
+  const version = headerOf(headers, 'mcp-protocol-version')
+  return version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(version)
 }
 
 export interface Enveloped {

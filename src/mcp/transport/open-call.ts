@@ -4,7 +4,7 @@ import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { isObject } from '../../util/guards.ts'
 import type { Listing } from '../tools/listing.ts'
-import type { Call, TaskMode } from '../tools/tool.ts'
+import type { Call, Repeat, TaskMode } from '../tools/tool.ts'
 import { type RequestId, requestIdOf } from './wire.ts'
 
 /** The abort reason of calls that the server ends. Their clients have not canceled them. */
@@ -20,6 +20,7 @@ export class OpenRequest {
   readonly #response: ServerResponse
   #controller: AbortController | undefined
   #isOver: boolean
+  #outlivesConnection = false
 
   constructor(response: ServerResponse, isOver: boolean) {
     this.#response = response
@@ -33,12 +34,23 @@ export class OpenRequest {
       const response = this.#response
       const controller = this.#controller
       if (this.#isOver) controller.abort(SERVER_STOPS)
-      else if (response.destroyed) controller.abort()
+      else if (response.destroyed && !this.#outlivesConnection) controller.abort()
       response.once('close', () => {
-        if (!response.writableFinished) controller.abort()
+        if (!response.writableFinished && !this.#outlivesConnection) controller.abort()
       })
     }
     return this.#controller.signal
+  }
+
+  /** The client can resume the response with another connection, so that a disconnect does not end the request. */
+  outliveConnection(): void {
+    this.#outlivesConnection = true
+  }
+
+  /** The client has left. */
+  leave(): void {
+    if (this.signal.aborted) return
+    this.#controller?.abort()
   }
 
   end(): void {
@@ -53,6 +65,7 @@ export class OpenCall implements Call {
   readonly flaw: Fault | undefined
   readonly meta: Fields | undefined
   readonly tasks: TaskMode | undefined
+  readonly repeat: Repeat | undefined
   readonly streams: boolean
   readonly listing: Listing | undefined
   readonly #request: OpenRequest
@@ -63,6 +76,7 @@ export class OpenCall implements Call {
     this.flaw = facts.flaw
     this.meta = facts.meta
     this.tasks = facts.tasks
+    this.repeat = facts.repeat
     this.streams = facts.streams
     this.listing = facts.listing
     this.#request = request
@@ -73,20 +87,27 @@ export class OpenCall implements Call {
   }
 }
 
-/** The call, ended also by the signal of the SDK. */
-export function during(call: Call, signal: AbortSignal): Call {
-  const { credential, requestId, flaw, meta, client, tasks, streams, listing } = call
+/** What a connection adds to a call. */
+type Connected = Pick<Call, 'client' | 'peer'>
+
+/** The call, ended also by the signal, if there is one. Signals are created on demand. */
+export function during(call: Call, signal: AbortSignal | undefined, connected: Connected = call): Call {
+  const { credential, requestId, flaw, meta, tasks, repeat, streams, listing } = call
   return {
     credential,
-    client,
+    client: connected.client,
     requestId,
     flaw,
     meta,
     tasks,
+    repeat,
     streams,
     listing,
+    get peer() {
+      return connected.peer
+    },
     get signal() {
-      return AbortSignal.any([call.signal, signal])
+      return signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
     },
   }
 }

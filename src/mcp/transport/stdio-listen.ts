@@ -14,6 +14,7 @@ import { type Call, lookError } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { type Enveloped, readEnvelope } from './envelope.ts'
 import { checkListening, listeningIn, MAX_STREAMS, refusalOf } from './listen.ts'
+import { type PeerRequests, type PeerResponse, readResponse } from './peer.ts'
 import { Subscription } from './subscription.ts'
 import { type RequestId, refusalBody } from './wire.ts'
 
@@ -21,6 +22,8 @@ export interface StdioListenOptions {
   readonly definition: ServerDefinition
   readonly bus: ServerEventBus
   readonly credential: Call['credential']
+  /** The requests to the client that wait for a response. */
+  readonly requests: PeerRequests
 }
 
 interface Open {
@@ -29,7 +32,10 @@ interface Open {
   isMuted: boolean
 }
 
-/** A connection that supports subscriptions to tasks, which the SDK does not. All other messages pass through. */
+/**
+ * A connection that supports subscriptions to tasks, which the SDK does not, and requests to the client whose ids are
+ * strings. All other messages pass through.
+ */
 export class ListeningTransport implements Transport {
   onmessage: Transport['onmessage']
   onclose: Transport['onclose']
@@ -46,6 +52,7 @@ export class ListeningTransport implements Transport {
     }
     wire.onclose = () => {
       for (const { ending } of this.#open.values()) ending.abort()
+      this.#options.requests.close()
       this.onclose?.()
     }
     wire.onerror = (error) => this.onerror?.(error)
@@ -59,6 +66,11 @@ export class ListeningTransport implements Transport {
     return this.#wire.send(message)
   }
 
+  /** Sends a message that the SDK does not know of. */
+  sendToClient(message: object): void {
+    void this.#say(message)
+  }
+
   /** Ends the subscriptions first. */
   async close(): Promise<void> {
     const open = [...this.#open.values()]
@@ -69,10 +81,22 @@ export class ListeningTransport implements Transport {
 
   #take(message: JSONRPCMessage): boolean {
     if (isJSONRPCNotification(message)) return this.#cancels(message)
+    const response = readResponse(message)
+    if (response !== undefined) {
+      this.#respond(response)
+      return true
+    }
     const enveloped = readEnvelope(message)
     const isOurs = enveloped !== undefined && listeningIn(enveloped) !== undefined
     if (isOurs) this.#listen(enveloped)
     return isOurs
+  }
+
+  #respond(response: PeerResponse): void {
+    const { credential, definition, requests } = this.#options
+    if (requests.settle(response)) return
+    const call: Call = { credential, signal: new AbortController().signal }
+    void definition.onUnmatchedResponse?.(response, call).catch(definition.tasks.onError)
   }
 
   /** A canceled subscription sends no further message. */

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
+import { InMemoryServerEventBus, type McpRequestContext, type Server } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
   type StdioServerHandle,
@@ -14,6 +14,7 @@ import { withAgent } from '../tools/identity.ts'
 import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'
+import { PeerState, peerCapabilities } from './peer.ts'
 import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
 
@@ -44,12 +45,18 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 /** Serves MCP on stdin and stdout, in every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
   const { credential = LOCAL, agent, onError = () => {}, streams, transport, relayed } = options
-  const { definition, onLists } = defineServer(gate, options)
+  const { definition, onLists, onResources } = defineServer(gate, options)
   // The process at the other end is one client, whatever its name is.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
   let unsubscribe = () => {}
   const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
+  const state = new PeerState()
+  const stopUpdates = onResources((uri) => {
+    bus.publish({ kind: 'resource_updated', uri })
+    const method = 'notifications/resources/updated'
+    if (state.subscriptions.has(uri)) listening.sendToClient({ jsonrpc: '2.0', method, params: { uri } })
+  })
   const connect = ({ era }: McpRequestContext) => {
     const server = createServer(definition, era, (context, task) => ({
       credential,
@@ -59,6 +66,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
+      ...(era === 'legacy' && { peer: peerOf(server) }),
       ...withAgent(metaFromSdk(context, task), agent),
     }))
     unsubscribe()
@@ -70,15 +78,18 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     })
     return server
   }
+  const peerOf = (server: Server) =>
+    state.peer(peerCapabilities(server.getClientCapabilities()), (message) => listening.sendToClient(message))
   const { input, output } = relayed ?? streams ?? { input: process.stdin, output: process.stdout }
   const writeLine = (message: object) => output.write(`${JSON.stringify(message)}\n`)
   const lines = transport === undefined ? new CheckedLines(writeLine, relayed !== undefined) : undefined
   const wire = transport ?? new StdioServerTransport(lines && input.pipe(lines), output)
-  const listening = new ListeningTransport(wire, { definition, bus, credential })
+  const listening = new ListeningTransport(wire, { definition, bus, credential, requests: state.requests })
   const served = serveStdio(connect, { onerror: onError, transport: listening })
   return {
     async close() {
       unsubscribe()
+      stopUpdates()
       // A client that closed its end has left; any other did not ask to cancel its calls.
       if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()

@@ -10,6 +10,7 @@ import type { Caller } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import type { ServerDefinition } from '../server.ts'
+import { viewerOf } from '../tasks/client-questions.ts'
 import { withResolvedResult } from '../tasks/results.ts'
 import { taskCaller } from '../tools/identity.ts'
 import { asFault, type Call } from '../tools/tool.ts'
@@ -160,7 +161,8 @@ export class Subscription {
     const { call, definition } = this.#options
     const { tasks } = definition
     const whole = await withResolvedResult(tasks.gate, this.#caller, view)
-    const task = tasks.states.detailed(whole, call)
+    const viewer = whole.question === null ? undefined : viewerOf(call, this.#caller)
+    const task = tasks.states.detailed(whole, viewer, call)
     // The poll interval and heartbeats of the worker are no changes.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
     const isNews = this.#sent.get(view.task_id) !== news

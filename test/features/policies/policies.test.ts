@@ -186,6 +186,28 @@ describeGates('rules for new tasks', (open, storeName) => {
     expect(Date.parse(question?.expires_at ?? '') - Date.parse(question?.asked_at ?? '')).toBe(5000)
   })
 
+  it('approve_by of a rule is stored, tested, and part of the request', async () => {
+    const { gate } = await open()
+    await put(gate, 'mine', { action: 'REQUIRE_APPROVAL', scope: { type: 'buy' }, approve_by: 'client' })
+    expect(await gate.getPolicy(admin(), { id: 'mine' })).toMatchObject({ approve_by: 'client' })
+    expect((await look(gate, await ask(gate, { type: 'buy' }))).question?.request).toMatchObject({
+      rule_id: 'mine',
+      approve_by: 'client',
+    })
+    const context = { type: 'buy' }
+    expect(await gate.testPolicy(admin(), { context })).toMatchObject({ approve_by: 'client' })
+    await put(gate, 'person', { action: 'REQUIRE_APPROVAL', priority: 1 })
+    expect(await gate.testPolicy(admin(), { context })).toMatchObject({
+      approve_by: 'person',
+      rule_id: 'person',
+    })
+    expect((await look(gate, await ask(gate, { type: 'buy' }))).question?.request).not.toHaveProperty(
+      'approve_by',
+    )
+    const bad = put(gate, 'bad', { action: 'ALLOW', approve_by: 'client' })
+    expect(await refusal(bad)).toMatchObject({ code: 'VALIDATION_ERROR', details: { path: 'approve_by' } })
+  })
+
   it('a remembered approval applies until it expires', async () => {
     const { gate } = await open()
     await put(gate, 'dear', { action: 'REQUIRE_APPROVAL', scope: { type: 'buy' } })

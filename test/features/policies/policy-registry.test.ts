@@ -29,6 +29,7 @@ describeGates('policy rules', (open) => {
       redact: null,
       approves: null,
       approval_expires_in_seconds: null,
+      approve_by: null,
       priority: 5,
       enabled: true,
       expires_at: null,
@@ -220,6 +221,7 @@ describeGates('test_policy', (open) => {
     const context = { upstream: 'mail', tool: 'send', principal: 'bob', args: { card: 1 } }
     expect(await gate.testPolicy(admin(), { context })).toEqual({
       action: 'REQUIRE_APPROVAL',
+      approve_by: 'person',
       rule_id: 'writing',
       reason: 'Rule writing says that this needs approval.',
       args: { card: '[REDACTED]' },

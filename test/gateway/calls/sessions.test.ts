@@ -2,15 +2,30 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import type { TaskEvent } from '../../../src/engine/events.ts'
+import { AskedCalls } from '../../../src/gateway/calls/asked-calls.ts'
 import { CallMaker } from '../../../src/gateway/calls/make-call.ts'
 import { describeGates } from '../../support/gates.ts'
 import { echo, held, type Run, says } from './stub.ts'
 import { ADA, anotherGateway, BOB, client, type Gateway, openGateway, ROOT, until } from './support.ts'
 
-const NOTHING = { sessions: 0, lanes: 0, calls: 0, making: 0, permits: 0, due: 0, stopping: 0 }
+const NOTHING = { sessions: 0, lanes: 0, calls: 0, making: 0, permits: 0, due: 0, stopping: 0, asked: 0 }
 const calls = (gateway: Gateway, count: number, tool = 'hold', from = 'one', by = ADA) =>
   Promise.all(Array.from({ length: count }, () => gateway.call(tool, {}, { from, by })))
 const statusOf = async ({ gate }: Gateway, task_id: string) => (await gate.getTask(ROOT, { task_id })).status
+
+/** Makes calls without slots. */
+function makerOf({ gate, stub, store: { entries } }: Gateway): CallMaker {
+  const common = { gate, tenant: stub.tenant, report() {} }
+  return new CallMaker({
+    ...common,
+    caller: gate.toolCalls.caller('default'),
+    upstreams: stub,
+    asked: new AskedCalls({ ...common, entries, shared: false, look() {} }),
+    questionMs: 1000,
+    elsewhere() {},
+    isLive: () => false,
+  })
+}
 
 describeGates('gateway sessions', (open, storeName) => {
   it('each session makes at most its number of concurrent calls', async () => {
@@ -316,15 +331,7 @@ describeGates('gateway sessions', (open, storeName) => {
     const { gate, stub } = gateway
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
     const { task_id } = await gate.createTask(ADA, { type: 'mcp.tool_call', payload })
-    const caller = gate.toolCalls.caller('default')
-    const maker = new CallMaker({
-      gate,
-      tenant: stub.tenant,
-      caller,
-      upstreams: stub,
-      isLive: () => false,
-      report() {},
-    })
+    const maker = makerOf(gateway)
     maker.stop()
     const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
     if (granted === undefined) throw new Error('nothing was granted')
@@ -334,21 +341,13 @@ describeGates('gateway sessions', (open, storeName) => {
   })
 
   it('a call that cannot be parsed fails immediately', async () => {
-    const { gate, stub, ended } = await openGateway(open, { tools: { echo }, start: false })
+    const gateway = await openGateway(open, { tools: { echo }, start: false })
+    const { gate, stub, ended } = gateway
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
     const { task_id } = await gate.createTask(ADA, { type: 'mcp.tool_call', payload })
     const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
     if (granted === undefined) throw new Error('nothing was granted')
-    const caller = gate.toolCalls.caller('default')
-    const maker = new CallMaker({
-      gate,
-      tenant: stub.tenant,
-      caller,
-      upstreams: stub,
-      isLive: () => false,
-      report() {},
-    })
-    await maker.make({ ...granted, offer: { ...granted.offer, payload: { upstream: 1 } } })
+    await makerOf(gateway).make({ ...granted, offer: { ...granted.offer, payload: { upstream: 1 } } })
     expect(await ended(task_id, 0)).toMatchObject({
       status: 'failed',
       result: { error: { code: 'VALIDATION_ERROR' } },

@@ -5,10 +5,11 @@ import { NO_OFFERS } from '../../../src/features/upstreams/reads.ts'
 import type { RetryMode } from '../../../src/features/upstreams/shape.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../../src/features/upstreams/upstreams.ts'
 import type { CallOptions } from '../../../src/gateway/upstreams/connection.ts'
+import type { InputRequired } from '../../../src/gateway/upstreams/elicitation.ts'
 import { mayRepeat } from '../../../src/gateway/upstreams/tool-name.ts'
 import type { Store } from '../../../src/store/store.ts'
 
-export type Run = (args: JsonObject, options: CallOptions) => Promise<CallToolResult>
+export type Run = (args: JsonObject, options: CallOptions) => Promise<CallToolResult | InputRequired>
 
 export interface StubTool {
   readonly run: Run
@@ -46,7 +47,7 @@ export class StubUpstreams implements UpstreamRegistry {
     tool: string,
     args: JsonObject,
     options: CallOptions,
-  ): Promise<CallToolResult> {
+  ): Promise<CallToolResult | InputRequired> {
     options.signal?.throwIfAborted()
     this.offered(upstream, tool)
     if (options.mayHaveRun && !this.mayRepeat(upstream, tool)) {

@@ -37,6 +37,7 @@ export const GATEWAY_DEFAULTS: GatewaySettings = {
   gateway_session_idle_seconds: 900,
   gateway_session_end: 'run',
   gateway_session_grace_seconds: 30,
+  gateway_question_seconds: 86_400,
 }
 
 /** Policy is tested elsewhere. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type CallToolResult,
+  type InputRequiredResult,
   ProtocolError,
   Server,
   type ServerContext,
@@ -11,7 +12,7 @@ import {
 import type { FixtureReads } from './fixture-reads.ts'
 
 type Args = Readonly<Record<string, unknown>>
-type Run = (args: Args, context: ServerContext) => Promise<CallToolResult>
+export type Run = (args: Args, context: ServerContext) => Promise<CallToolResult | InputRequiredResult>
 
 export interface FixtureOptions {
   /** The description of the tool `echo`. */
@@ -23,6 +24,8 @@ export interface FixtureOptions {
   readonly listMs?: number
   /** Definitions that are appended unchanged. */
   readonly more?: readonly Tool[]
+  /** More tools, by name. */
+  readonly runs?: Readonly<Record<string, Run>>
   /** Prompts and resources, if any. */
   readonly reads?: FixtureReads
   /** Called with the events of the tools. */
@@ -73,7 +76,7 @@ export class Fixture {
     server.setRequestHandler('tools/list', async ({ params }) => this.#list(params?.cursor))
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       this.calls += 1
-      const run = this.#runs[params.name]
+      const run = this.#options.runs?.[params.name] ?? this.#runs[params.name]
       if (run === undefined) return says(`${params.name} has run`)
       return run(params.arguments ?? {}, context)
     })
@@ -101,8 +104,9 @@ export class Fixture {
     this.lists += 1
     this.#tell('list')
     if (this.#options.listMs !== undefined) await delay(this.#options.listMs)
-    const { pageSize = 1000, ttlMs, more = [] } = this.#options
-    const all = [...this.#tools(), ...this.#extra, ...more]
+    const { pageSize = 1000, ttlMs, more = [], runs = {} } = this.#options
+    const asking = Object.keys(runs).map((name) => ({ name, description: 'Asks.', inputSchema: object() }))
+    const all = [...this.#tools(), ...this.#extra, ...more, ...asking]
     const from = Number(cursor ?? 0)
     const next = from + pageSize
     return {

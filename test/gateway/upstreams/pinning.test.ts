@@ -167,8 +167,9 @@ describe('tools of an upstream', () => {
   it('a result is marked as untrusted data of its upstream', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url)])
-    const { content, _meta } = await upstreams.call('fix', 'add', {})
-    expect(content).toEqual([{ type: 'text', text: INSTRUCTION }])
-    expect(_meta).toEqual({ theirs: 1, 'asyncgate/origin': 'upstream:fix', 'asyncgate/untrusted': true })
+    expect(await upstreams.call('fix', 'add', {})).toMatchObject({
+      content: [{ type: 'text', text: INSTRUCTION }],
+      _meta: { theirs: 1, 'asyncgate/origin': 'upstream:fix', 'asyncgate/untrusted': true },
+    })
   })
 })

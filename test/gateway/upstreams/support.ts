@@ -7,7 +7,6 @@ import { isCallToolResult } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import type { ErrorCode } from '../../../src/core/errors.ts'
 import { fileUpstream, type UpstreamRecord } from '../../../src/features/upstreams/shape.ts'
-import type { Answer } from '../../../src/gateway/calls/read-answers.ts'
 import { Upstreams, type UpstreamsOptions } from '../../../src/gateway/upstreams/upstreams.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -119,7 +118,7 @@ export async function until(check: () => unknown): Promise<void> {
 }
 
 /** The first text of a result. */
-export function textOf(answer: Answer): string {
+export function textOf(answer: unknown): string {
   const [first] = isCallToolResult(answer) ? answer.content : []
   return first?.type === 'text' ? first.text : ''
 }

@@ -18,6 +18,7 @@ const SHARED: Credential = { kind: 'shared', tenant: 'default' }
 const toolOver = (gate: Gate, more: Partial<TaskTool>): TaskTool => ({
   definition: { name: 'sum', inputSchema: { type: 'object' } },
   waitSeconds: 20,
+  callerOf: () => agent(),
   create: async () => ({ caller: agent(), created: await gate.createTask(agent(), { type: 'sum' }) }),
   ...more,
 })

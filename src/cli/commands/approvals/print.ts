@@ -27,6 +27,7 @@ export function printApproval(output: Output, approval: GetApprovalAnswer): void
     ['task', `${task_id}, ${task.type}, ${task.status}${n === 1 ? '' : `, question ${n}`}`],
     ['why', textField(request, 'reason')],
     ['rule', textField(request, 'rule_id')],
+    ['also by', textField(request, 'approve_by') === 'client' ? 'the user of the client, in the client' : ''],
     ['expires', approval.expires_at],
     ['decided', decisionOf(approval)],
     ['content', approval.content_hash],
@@ -85,7 +86,8 @@ function printJson(output: Output, name: string, value: unknown): void {
 function decisionOf({ decided_by, decided_at, answer }: GetApprovalAnswer): string {
   if (decided_by === null || decided_at === null) return ''
   const comment = textField(answer, 'comment') ?? textField(answer, 'reason')
-  return `${decided_at}, by ${nameOf(decided_by)}${comment === undefined ? '' : `: ${comment}`}`
+  const inClient = isObject(answer) && isObject(answer.client) ? ', on behalf of its user in the client' : ''
+  return `${decided_at}, by ${nameOf(decided_by)}${inClient}${comment === undefined ? '' : `: ${comment}`}`
 }
 
 const UNITS = [

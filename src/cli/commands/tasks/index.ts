@@ -7,7 +7,7 @@ import { flag, PAGE, readJson, text, texts, unlessEmpty } from '../../input.ts'
 import { warn } from '../../output.ts'
 import { cancel } from './cancel.ts'
 import { LAST, taskId } from './last.ts'
-import { nameOf, printTask, textField } from './print.ts'
+import { nameOf, printTask, textField, upstreamLines } from './print.ts'
 import { wait, waitFor } from './wait.ts'
 
 const FILTER = {
@@ -164,9 +164,14 @@ const answer = serverCommand({
   name: 'tasks answer',
   summary: 'Answer the question of a task that waits for input; without an answer, show the question.',
   takes: ['TASK_ID', '[JSON]'],
+  options: {
+    decline: flag('refuse to answer the question of an upstream; its call continues'),
+    cancel: flag('dismiss the question of an upstream without a decision; its call continues'),
+  },
   notes: () => '@FILE reads the answer from a file, - from standard input.',
   async run(client, input, output) {
     const [task_id = '', given] = input.args
+    const action = input.flag('decline') ? 'decline' : input.flag('cancel') ? 'cancel' : undefined
     const { question, status } = await client.call('getTask', { task_id })
     if (question === null || question.kind !== 'input') {
       throw new CliError(
@@ -176,10 +181,19 @@ const answer = serverCommand({
       )
     }
     const { n, request } = question
+    if (action !== undefined) {
+      if (given !== undefined) throw new CliError(EXIT.usage, `--${action} takes no answer.`)
+      const decided = await client.call('answerQuestion', { task_id, n, action })
+      output.result(decided, () => output.print(`The upstream receives ${action}. The call continues.`))
+      return
+    }
     if (given === undefined) {
       const { option } = await client.target()
       output.result(question, () => {
+        const { asks, page } = upstreamLines(question)
+        if (asks !== undefined) output.print(asks)
         output.print(visibleText(textField(request, 'message') ?? ''))
+        if (page !== undefined) output.print(page)
         const schema = isObject(request) ? request.schema : undefined
         if (schema !== undefined) output.print(`\nThe answer must match\n${JSON.stringify(schema, null, 2)}`)
         output.print(`\nasyncgate tasks answer ${task_id} JSON${option}`)

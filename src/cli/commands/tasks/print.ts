@@ -73,13 +73,28 @@ export function textField(value: unknown, name: string): string | undefined {
   return typeof field === 'string' ? field : undefined
 }
 
+/** Who asks and which page has to be opened, for a question of an upstream. */
+export function upstreamLines({ origin, request }: NonNullable<Task['question']>): {
+  readonly asks?: string
+  readonly page?: string
+} {
+  if (origin !== 'upstream') return {}
+  const url = textField(request, 'url')
+  return {
+    asks: `The upstream ${visibleLine(textField(request, 'upstream') ?? '', 100)} asks:`,
+    ...(url !== undefined && { page: `Page to open, on ${new URL(url).host}: ${visibleLine(url, 2048)}` }),
+  }
+}
+
 /** The open question of a task, and the command that answers it. */
 function questionLine({ task_id, question }: Task): string {
   if (question === null) return ''
   const { kind, request, asked_at } = question
   const title = visibleLine(textField(request, 'title') ?? textField(request, 'message') ?? '', 500)
   const next = kind === 'approval' ? `approvals show ${task_id}` : `tasks answer ${task_id}`
-  return `${kind} since ${asked_at}: ${title} ("asyncgate ${next}")`
+  const { asks } = upstreamLines(question)
+  const asked = asks === undefined ? title : `${asks} ${title}`
+  return `${kind} since ${asked_at}: ${asked} ("asyncgate ${next}")`
 }
 
 /** The progress of a cancellation while a worker holds the task. */
