@@ -1991,7 +1991,7 @@ export interface GetTaskTypeAnswer {
 }
 
 export interface ListTaskTypesInput {
-  /** Only types whose name or description contains this text; upper and lower case are the same */
+  /** Only types whose name or description contains this text, in upper or lower case */
   query?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
@@ -3768,7 +3768,7 @@ export abstract class Operations {
     return this.call(ROUTES.getTaskType, input, options)
   }
 
-  /** List task types. The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, with the number of live workers and the usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null. */
+  /** List task types. The task types that you can pass to create_task, with live workers and usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null. */
   listTaskTypes(input: ListTaskTypesInput = {}, options?: CallOptions): Promise<ListTaskTypesAnswer> {
     return this.call(ROUTES.listTaskTypes, input, options)
   }

@@ -73,11 +73,11 @@ export const listTaskTypes = defineOperation({
   name: 'list_task_types',
   title: 'List task types',
   description:
-    'The task types that you can pass to create_task, sorted by name: those that admins registered and those that workers publish, with the number of live workers and the usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null.',
+    'The task types that you can pass to create_task, with live workers and usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null.',
   input: z.strictObject({
     query: text(255)
       .optional()
-      .describe('Only types whose name or description contains this text; upper and lower case are the same'),
+      .describe('Only types whose name or description contains this text, in upper or lower case'),
     limit: pageLimit,
     cursor: text(255).optional().describe('next_cursor of the previous page'),
   }),
