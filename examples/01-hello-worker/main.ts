@@ -3,7 +3,8 @@
  *
  *   npm run examples -- 01
  */
-import { client, TaskFailed } from 'asyncgate/client'
+import { setTimeout } from 'node:timers/promises'
+import { client, GateError, TaskFailed } from 'asyncgate/client'
 import { Permanent, task, worker } from 'asyncgate/worker'
 import { z } from 'zod'
 import { startGate } from '../gate.ts'
@@ -11,8 +12,9 @@ import { startGate } from '../gate.ts'
 const gate = await startGate()
 console.log(`1. A gate runs at ${gate.url}.`)
 
-// A task definition: type, input schema, output schema and handler.
+// A task definition: type, description, input schema, output schema and handler.
 const greet = task('greet', {
+  description: 'Greets a person.',
   input: z.object({ name: z.string().min(1) }),
   output: z.object({ greeting: z.string() }),
   run({ name }, ctx) {
@@ -27,6 +29,15 @@ const stopped = greeter.run()
 console.log('2. A worker waits for tasks.')
 
 const agent = client({ url: gate.url, agent: 'alice' })
+let found = await agent.listTaskTypes()
+while (found.task_types.length === 0) {
+  await setTimeout(20)
+  found = await agent.listTaskTypes()
+}
+for (const { type, description, payload_schema } of found.task_types) {
+  console.log(`   It publishes ${type}: ${description} Payload: ${JSON.stringify(payload_schema)}`)
+}
+
 const { greeting } = await agent.run(greet, { name: 'Ada' })
 console.log(`3. alice requests a greeting and receives: ${greeting}`)
 
@@ -35,11 +46,12 @@ const submitted = await agent.submit(greet, { name: 'Grace' })
 const done = await submitted.wait({ timeoutMs: 10_000 })
 console.log(`4. Task ${done.task_id} has ${done.status}: ${done.result?.result.greeting}`)
 
-for (const wrong of [{ name: '' }, { name: 'Voldemort' }]) {
-  const error: unknown = await agent.run(greet, wrong).catch((reason: unknown) => reason)
-  if (!(error instanceof TaskFailed)) throw new Error('The task should have failed.', { cause: error })
-  console.log(`5. ${JSON.stringify(wrong)} fails permanently: ${JSON.stringify(error.task.result?.error)}`)
-}
+const refused: unknown = await agent.run(greet, { name: '' }).catch((reason: unknown) => reason)
+if (!(refused instanceof GateError)) throw new Error('The payload should be refused.', { cause: refused })
+console.log(`5. A payload that does not match the schema is refused: ${refused.message}`)
+const failed: unknown = await agent.run(greet, { name: 'Voldemort' }).catch((reason: unknown) => reason)
+if (!(failed instanceof TaskFailed)) throw new Error('The task should have failed.', { cause: failed })
+console.log(`   A task can fail permanently: ${JSON.stringify(failed.task.result?.error)}`)
 
 console.log('6. The ledger shows who did what:')
 for await (const receipt of agent.receipts({ task_id: submitted.id })) {

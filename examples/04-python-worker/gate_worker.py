@@ -5,6 +5,8 @@ third of its duration, stops when a lease is lost, repeats reports until the ser
 unfinished tasks when it is stopped.
 
     run_worker("http://127.0.0.1:8080", {"word_count": lambda payload, lease: len(payload["text"].split())})
+
+With `types`, it also publishes what its task types are for and which payloads they take.
 """
 
 import http.client
@@ -223,10 +225,11 @@ class Lease:
 
 
 class Worker:
-    def __init__(self, gate, worker_id, handlers, slots, lease_seconds, wait_seconds, grace_seconds):
+    def __init__(self, gate, worker_id, handlers, types, slots, lease_seconds, wait_seconds, grace_seconds):
         self._gate = gate
         self._worker_id = worker_id
         self._handlers = handlers
+        self._types = types
         self._lease_seconds = lease_seconds
         self._wait_seconds = wait_seconds
         self._grace_seconds = grace_seconds
@@ -242,6 +245,7 @@ class Worker:
         """Works until SIGTERM, SIGINT or a drain; raises if the gate refuses this worker."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        self._publish()
         for thread in self._threads:
             thread.start()
         while not self._stop_requested and not self._refusal:
@@ -285,16 +289,32 @@ class Worker:
         with self._lock:
             return list(self._leases)
 
+    def _publish(self):
+        """Publishes the task types. Publishing the same again changes nothing, and a failure does not stop the worker."""
+        if not self._types:
+            return
+        body = {"worker_id": self._worker_id, "accept_types": sorted(self._handlers), "task_types": self._types}
+        try:
+            self._gate.post("/v1/workers/register", body)
+        except GateError as error:
+            log(f"the task types are not published: {error}")
+
     def _loop(self):
         waits = pauses()
+        failed = False
         while not self._stopping.is_set():
             try:
                 leases = self._claim()
                 waits = pauses()
+                if failed:
+                    # Another server, which does not know this worker, may have answered.
+                    failed = False
+                    self._publish()
             except GateError as error:
                 if not error.retryable:
                     self._refusal = error
                     return
+                failed = True
                 if not self._stopping.is_set():
                     log(f"a claim failed: {error}")
                     self._stopping.wait(max(error.retry_after, next(waits)))
@@ -378,8 +398,20 @@ def log(line):
 
 
 def run_worker(
-    url, handlers, *, key=None, worker_id=None, slots=4, lease_seconds=60, wait_seconds=50, grace_seconds=10
+    url,
+    handlers,
+    *,
+    types=None,
+    key=None,
+    worker_id=None,
+    slots=4,
+    lease_seconds=60,
+    wait_seconds=50,
+    grace_seconds=10,
 ):
-    """Runs handlers, a function (payload, lease) for each task type, until SIGTERM or SIGINT."""
+    """Runs handlers, a function (payload, lease) for each task type, until SIGTERM or SIGINT.
+
+    `types` is a list of {"type", "description", "input_schema", "output_schema"} to publish.
+    """
     name = worker_id or f"{socket.gethostname()}-python"
-    Worker(Gate(url, key), name, handlers, slots, lease_seconds, wait_seconds, grace_seconds).run()
+    Worker(Gate(url, key), name, handlers, types, slots, lease_seconds, wait_seconds, grace_seconds).run()

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { client, TaskFailed } from 'asyncgate/client'
+import { client, GateError } from 'asyncgate/client'
 import { startGate } from '../gate.ts'
 
 const gate = await startGate()
@@ -35,8 +35,8 @@ console.log(`4. A temporary failure is retried: ${JSON.stringify(tried)}`)
 const error: unknown = await agent
   .run('word_count', { text: 5 }, { timeoutMs })
   .catch((reason: unknown) => reason)
-if (!(error instanceof TaskFailed)) throw new Error('The task should have failed.', { cause: error })
-console.log(`5. An invalid input fails permanently: ${JSON.stringify(error.task.result?.error)}`)
+if (!(error instanceof GateError)) throw new Error('The task should have been refused.', { cause: error })
+console.log(`5. A payload that does not match the published schema is refused: ${error.message}`)
 
 const long = await agent.submit('count_down', { seconds: 600 })
 while ((await agent.getTask({ task_id: long.id })).status === 'queued') await setTimeout(50)

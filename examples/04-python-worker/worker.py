@@ -27,9 +27,41 @@ def count_down(payload, lease):
     return {"waited_seconds": payload["seconds"]}
 
 
+TYPES = [
+    {
+        "type": "word_count",
+        "description": "Counts the words of a text.",
+        "input_schema": {
+            "type": "object",
+            "required": ["text"],
+            "properties": {"text": {"type": "string", "description": "The text"}},
+        },
+        "output_schema": {"type": "object", "properties": {"words": {"type": "integer"}}},
+    },
+    {
+        "type": "flaky",
+        "description": "Fails a number of times before it succeeds.",
+        "input_schema": {
+            "type": "object",
+            "required": ["failures"],
+            "properties": {"failures": {"type": "integer"}, "after_seconds": {"type": "number"}},
+        },
+    },
+    {
+        "type": "count_down",
+        "description": "Takes the given number of seconds.",
+        "input_schema": {
+            "type": "object",
+            "required": ["seconds"],
+            "properties": {"seconds": {"type": "integer"}},
+        },
+    },
+]
+
 run_worker(
     os.environ.get("ASYNCGATE_URL", "http://127.0.0.1:8080"),
     {"word_count": word_count, "flaky": flaky, "count_down": count_down},
+    types=TYPES,
     key=os.environ.get("ASYNCGATE_API_KEY"),
     worker_id=os.environ.get("WORKER_ID"),
     slots=int(os.environ.get("SLOTS", "4")),

@@ -14,7 +14,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   RECEIPT_NOT_FOUND: 'Check the receipt_id; "asyncgate receipts" shows the receipts.',
   SCHEDULE_NOT_FOUND: 'Check the schedule_id; "asyncgate schedules list" shows the schedules.',
   TASK_TYPE_UNKNOWN:
-    'Check the type; "asyncgate types list" shows the registered types, and "asyncgate types register" adds one.',
+    'Check the type: "asyncgate types list" shows the known types, and "asyncgate types register" adds one.',
   TASK_TYPE_DISABLED: 'An admin enables it with "asyncgate types enable TYPE".',
   EMAIL_NOT_FOUND: 'Check the id; "asyncgate emails list" shows the emails.',
   WORKER_NOT_FOUND: 'Check the worker_id; "asyncgate workers" shows the workers of the last day.',

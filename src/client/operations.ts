@@ -1838,6 +1838,8 @@ export interface RegisterTaskTypeInput {
   description?: string | undefined
   /** JSON Schema 2020-12 of the payload. It can only refer to its own parts */
   payload_schema?: object | undefined
+  /** JSON Schema 2020-12 of the result, for readers: results are not checked against it */
+  output_schema?: object | undefined
   /** Default priority of tasks; the default of the server if absent */
   default_priority?: number | undefined
   /** Default max_attempts of tasks; the default of the server if absent */
@@ -1882,6 +1884,8 @@ export interface RegisterTaskTypeAnswer {
   readonly description: string | null
   /** JSON Schema 2020-12 of the payload. It can only refer to its own parts. Null if not set */
   readonly payload_schema: Readonly<Record<string, unknown>> | null
+  /** JSON Schema 2020-12 of the result, for readers: results are not checked against it. Null if not set */
+  readonly output_schema: Readonly<Record<string, unknown>> | null
   /** Default priority of tasks; the default of the server if absent. Null if not set */
   readonly default_priority: number | null
   /** Default max_attempts of tasks; the default of the server if absent. Null if not set */
@@ -1915,9 +1919,9 @@ export interface RegisterTaskTypeAnswer {
   } | null
   /** Progress whose milestone or message is one of these is delivered to the inbox of the owner. Null if not set */
   readonly milestones: readonly string[] | null
-  /** Number of the change, counted from 1 */
+  /** Number of the change, counted from 1; 0 for a type that only workers publish */
   readonly version: number
-  /** When the type was first registered */
+  /** When the type was first registered or published */
   readonly created_at: string
   /** When the type was last changed */
   readonly updated_at: string
@@ -1928,9 +1932,67 @@ export interface GetTaskTypeInput {
   type: string
 }
 
-export type GetTaskTypeAnswer = RegisterTaskTypeAnswer
+export interface GetTaskTypeAnswer {
+  /** Name of the task type */
+  readonly type: string
+  /** What the task type is for; also the default description of its tool. Null if not set */
+  readonly description: string | null
+  /** JSON Schema 2020-12 of the payload. It can only refer to its own parts. Null if not set */
+  readonly payload_schema: Readonly<Record<string, unknown>> | null
+  /** JSON Schema 2020-12 of the result, for readers: results are not checked against it. Null if not set */
+  readonly output_schema: Readonly<Record<string, unknown>> | null
+  /** Default priority of tasks; the default of the server if absent. Null if not set */
+  readonly default_priority: number | null
+  /** Default max_attempts of tasks; the default of the server if absent. Null if not set */
+  readonly default_max_attempts: number | null
+  /** Default retry_backoff_seconds of tasks; the default of the server if absent. Null if not set */
+  readonly default_retry_backoff_seconds: number | null
+  /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
+  readonly default_timeout_seconds: number | null
+  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet. Null if not set */
+  readonly retention_days: number | null
+  /** The result channel in which results are stored. Null if not set */
+  readonly result_channel: string | null
+  /** Usual run time of tasks, returned by create_task. Null if not set */
+  readonly estimated_runtime_seconds: number | null
+  /** Suggested delay before the first status check, returned by create_task. Null if not set */
+  readonly poll_suggestion_seconds: number | null
+  /** Maximum size of the payload, if it is smaller than the limit of the server. Null if not set */
+  readonly max_payload_bytes: number | null
+  /** Whether tasks of this type can be created */
+  readonly enabled: boolean
+  /** Offers the task type as an MCP tool. Null if not set */
+  readonly tool: {
+    /** Name of the tool; the task type if absent */
+    readonly name?: string
+    /** Title of the tool, for people */
+    readonly title?: string
+    /** What the tool does, written for a model; the description of the type if absent */
+    readonly description?: string
+    /** How long a call waits for the result; 25 if absent */
+    readonly wait_seconds?: number
+  } | null
+  /** Progress whose milestone or message is one of these is delivered to the inbox of the owner. Null if not set */
+  readonly milestones: readonly string[] | null
+  /** Number of the change, counted from 1; 0 for a type that only workers publish */
+  readonly version: number
+  /** When the type was first registered or published */
+  readonly created_at: string
+  /** When the type was last changed */
+  readonly updated_at: string
+  /** registered: by an admin, which takes precedence; worker: by the workers that serve the type */
+  readonly published_by: 'registered' | 'worker'
+  /** Whether live workers publish different schemas for this type. The newest one counts */
+  readonly conflict: boolean
+  /** Number of recently active workers that take this type; null if not known */
+  readonly live_workers: number | null
+  /** Usual time from creation to success, in seconds: the median of recent tasks, else the registered estimate; null if not known */
+  readonly usual_seconds: number | null
+}
 
 export interface ListTaskTypesInput {
+  /** Only types whose name or description contains this text, in upper or lower case */
+  query?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
   /** next_cursor of the previous page */
@@ -1939,7 +2001,7 @@ export interface ListTaskTypesInput {
 
 export interface ListTaskTypesAnswer {
   /** The task types of this page */
-  readonly task_types: readonly RegisterTaskTypeAnswer[]
+  readonly task_types: readonly GetTaskTypeAnswer[]
   /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
@@ -1965,6 +2027,33 @@ export interface RegisterWorkerInput {
   capabilities?: readonly string[] | undefined
   /** Task types that the worker accepts; any type if absent */
   accept_types?: readonly string[] | undefined
+  /** What agents should know about the task types of this worker: it replaces what the worker published before. An empty list removes it */
+  task_types?:
+    | readonly {
+        /** Name of the task type */
+        type: string
+        /** What the task type is for. Hidden characters are removed */
+        description?: string | undefined
+        /** JSON Schema 2020-12 of the payload. A task whose payload does not match is refused */
+        input_schema?: object | undefined
+        /** JSON Schema 2020-12 of the result */
+        output_schema?: object | undefined
+        /** Whether the type may be an MCP tool, or how the tool is called and described */
+        tool?:
+          | boolean
+          | {
+              /** Name of the tool; the task type if absent */
+              name?: string | undefined
+              /** Title of the tool, for people */
+              title?: string | undefined
+              /** What the tool does, written for a model; the description of the type if absent */
+              description?: string | undefined
+              /** How long a call waits for the result; 25 if absent */
+              wait_seconds?: number | undefined
+            }
+          | undefined
+      }[]
+    | undefined
   /** Configuration shown to admins, at most 4 KiB. It must not contain secrets */
   config?: object | undefined
 }
@@ -3674,12 +3763,12 @@ export abstract class Operations {
     return this.call(ROUTES.registerTaskType, input, options)
   }
 
-  /** Get a task type. The registration of a task type: the schema of its payload, its defaults and its limits. */
+  /** Get a task type. A task type: the schemas of its payload and its result, its defaults and limits, and how many live workers serve it. */
   getTaskType(input: GetTaskTypeInput, options?: CallOptions): Promise<GetTaskTypeAnswer> {
     return this.call(ROUTES.getTaskType, input, options)
   }
 
-  /** List task types. The registered task types, sorted by name, with the payload that each expects: the types that you can pass to create_task. Repeat with next_cursor until it is null. */
+  /** List task types. The task types that you can pass to create_task, with live workers and usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null. */
   listTaskTypes(input: ListTaskTypesInput = {}, options?: CallOptions): Promise<ListTaskTypesAnswer> {
     return this.call(ROUTES.listTaskTypes, input, options)
   }
@@ -3689,7 +3778,7 @@ export abstract class Operations {
     return this.call(ROUTES.removeTaskType, input, options)
   }
 
-  /** Register a worker. For workers: announces a worker and what it can do, so that it is listed before its first claim. Optional: lease_next does the same. */
+  /** Register a worker. For workers: announces a worker and what it can do, so that it is listed before its first claim, and publishes its task types. Optional: lease_next announces a worker too. */
   registerWorker(input: RegisterWorkerInput, options?: CallOptions): Promise<RegisterWorkerAnswer> {
     return this.call(ROUTES.registerWorker, input, options)
   }

@@ -103,6 +103,10 @@ export const engineTable = z.object({
     DEFAULTS.allow_unknown_task_types,
     'Accept tasks whose type is not registered.',
   ),
+  type_tools: oneOf('registered', 'published').default(
+    DEFAULTS.type_tools,
+    'Task types that are MCP tools: those registered with a tool (registered), or also all types that workers publish (published).',
+  ),
   lease_sweep_interval_seconds: integer(1, 3600).default(
     DEFAULTS.lease_sweep_interval_seconds,
     'Interval of the sweep for expired leases, timeouts and delays.',

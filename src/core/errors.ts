@@ -65,7 +65,7 @@ export const ERRORS = {
     http: 404,
     retryable: false,
     message: 'There is no such task type.',
-    hint: 'Check the type; list_task_types shows those that are registered. An admin adds one with register_task_type.',
+    hint: 'Check the type: list_task_types shows the known ones. An admin adds one with register_task_type.',
   },
   TASK_TYPE_DISABLED: {
     http: 409,

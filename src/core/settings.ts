@@ -34,6 +34,8 @@ export interface Settings {
   readonly result_max_bytes: number
   /** Whether tasks may have a type that is not registered. */
   readonly allow_unknown_task_types: boolean
+  /** Which task types can be MCP tools: only registered ones, or also those that workers publish. */
+  readonly type_tools: 'registered' | 'published'
   readonly lease_sweep_interval_seconds: number
   readonly worker_offline_seconds: number
   readonly progress_receipts: boolean
@@ -72,6 +74,7 @@ export const DEFAULT_SETTINGS: Settings = {
   result_inline_max_bytes: 1024 * 1024,
   result_max_bytes: 5 * 1024 ** 3,
   allow_unknown_task_types: true,
+  type_tools: 'registered',
   lease_sweep_interval_seconds: 5,
   worker_offline_seconds: 120,
   progress_receipts: true,

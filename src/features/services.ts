@@ -8,11 +8,13 @@ import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
 import { ScheduleWatch } from './schedules/schedule-watch.ts'
 import { ToolCallQueue } from './sessions/tool-call-queue.ts'
+import { UsualDurations } from './task-types/durations.ts'
 import { Schemas } from './task-types/schemas.ts'
 import { TaskTypes } from './task-types/task-types.ts'
 import { Cancellations } from './tasks/cancellations.ts'
 import { BlockedTools } from './upstreams/blocked-tools.ts'
 import type { UpstreamRegistry } from './upstreams/upstreams.ts'
+import { Publications } from './workers/publications.ts'
 import { WorkerRegistry } from './workers/registry.ts'
 
 export interface ServicesOptions extends EngineOptions {
@@ -40,7 +42,9 @@ export class Services {
   readonly uploads: Uploads
   readonly scheduleWatch: ScheduleWatch
   readonly schemas = new Schemas()
+  readonly publications: Publications
   readonly taskTypes: TaskTypes
+  readonly durations: UsualDurations
   readonly workers: WorkerRegistry
   readonly fetches: Fetches
   readonly cancellations: Cancellations
@@ -64,10 +68,12 @@ export class Services {
     this.links = new Links(options.address)
     this.uploads = new Uploads(this)
     this.scheduleWatch = new ScheduleWatch(engine)
-    this.taskTypes = new TaskTypes(engine)
+    this.publications = new Publications(engine)
+    this.taskTypes = new TaskTypes(engine, this.publications)
+    this.durations = new UsualDurations(engine)
     this.policies = new StoredPolicies(engine, options.policy)
     this.blockedTools = new BlockedTools(this)
-    this.workers = new WorkerRegistry(engine)
+    this.workers = new WorkerRegistry(engine, this.publications)
     this.fetches = new Fetches(engine)
     this.cancellations = new Cancellations(engine)
     this.toolCalls = new ToolCallQueue(this)

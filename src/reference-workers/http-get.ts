@@ -12,19 +12,37 @@ const DEFAULT_MAX_BYTES = 128 * 1024
 const RETRYABLE = new Set([408, 425, 429])
 
 const input = z.strictObject({
-  url: z.string().min(1).max(8_192),
+  url: z.string().min(1).max(8_192).describe('The http or https URL'),
   headers: z
     .record(z.string().max(256), z.string().max(8_192))
     .refine((headers) => Object.keys(headers).length <= 50, 'at most 50 headers')
-    .default({}),
-  max_bytes: z.int().min(1).default(DEFAULT_MAX_BYTES),
+    .default({})
+    .describe('Request headers, at most 50'),
+  max_bytes: z
+    .int()
+    .min(1)
+    .default(DEFAULT_MAX_BYTES)
+    .describe('Where the body is cut; the worker may have a lower limit'),
+})
+
+const output = z.object({
+  url: z.string().describe('The URL after redirects'),
+  status: z.int(),
+  headers: z.record(z.string(), z.string()),
+  body: z.string(),
+  encoding: z.enum(['text', 'base64']).describe('How body is encoded'),
+  bytes: z.int().describe('Size of the body before encoding'),
+  truncated: z.boolean().describe('Whether the body was cut'),
 })
 
 /** Fetches the URL in the payload through the egress guard. */
 export function httpGet(settings: Partial<EgressSettings> = {}, resolve?: Resolve) {
   const limit = settings.max_bytes ?? DEFAULT_EGRESS.max_bytes
   return task('http_get', {
+    description:
+      'Fetches a URL with GET and returns status, headers and body. A status of 400 or above is a failure.',
     input,
+    outputSchema: z.toJSONSchema(output),
     async run({ url, headers, max_bytes }, { signal, log }) {
       try {
         const response = await guardedFetch(url, {

@@ -118,8 +118,14 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
   }
 
   return [
-    task('schedule.create', { input: createPayload, run: create }),
+    task('schedule.create', {
+      description:
+        'Creates a schedule that creates tasks at fixed times or intervals. Returns its schedule_id.',
+      input: createPayload,
+      run: create,
+    }),
     task('schedule.pause', {
+      description: 'Pauses a schedule: it creates no tasks until it is resumed.',
       input: schedulePayload,
       async run({ schedule_id }, ctx) {
         const schedule = await owned(ctx, schedule_id)
@@ -128,16 +134,25 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
         return { ok: true }
       },
     }),
-    task('schedule.resume', { input: schedulePayload, run: (input, ctx) => resume(input.schedule_id, ctx) }),
-    task('schedule.delete', { input: schedulePayload, run: (input, ctx) => remove(input.schedule_id, ctx) }),
+    task('schedule.resume', {
+      description: 'Resumes a paused schedule.',
+      input: schedulePayload,
+      run: (input, ctx) => resume(input.schedule_id, ctx),
+    }),
+    task('schedule.delete', {
+      description: 'Deletes a schedule. Tasks that it has created are not changed.',
+      input: schedulePayload,
+      run: (input, ctx) => remove(input.schedule_id, ctx),
+    }),
     task('schedule.status', {
+      description: 'Returns a schedule with its next run and the task that it creates.',
       input: schedulePayload,
       async run({ schedule_id }, ctx) {
         const schedule = await owned(ctx, schedule_id)
         return { ...scheduleView(schedule), task_template: schedule.task_template }
       },
     }),
-    task('schedule.list', { input: listPayload, run: list }),
+    task('schedule.list', { description: 'Lists your schedules.', input: listPayload, run: list }),
   ]
 }
 

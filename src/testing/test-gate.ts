@@ -198,6 +198,8 @@ export class TestGate implements AsyncDisposable {
       concurrency,
       capabilities,
       workerId: 'test-worker',
+      // Whether a payload is refused must not depend on the tasks that have run before.
+      publish: false,
       signals: false,
       logger: false,
     })

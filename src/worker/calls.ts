@@ -6,6 +6,8 @@ import {
   type LeaseNextAnswer,
   type LeaseNextInput,
   type Offer,
+  type RegisterWorkerAnswer,
+  type RegisterWorkerInput,
   type RenewLeaseInput,
   type RenewManyAnswer,
   type ReportProgressAnswer,
@@ -105,6 +107,12 @@ export class Calls {
 
   appendLogs(key: LeaseKey, lines: readonly LogLine[]): Promise<unknown> {
     return this.#postTask(ROUTES.appendLogs.path, key, { lines })
+  }
+
+  /** Announces the worker and publishes its task types. */
+  async register(input: Omit<RegisterWorkerInput, 'worker_id'>): Promise<void> {
+    const body = { worker_id: this.#workerId, ...input }
+    this.#checkDrain(await this.#post<RegisterWorkerAnswer>(ROUTES.registerWorker.path, body))
   }
 
   /** Removes the worker from the registry, because its generated name is not used again. */

@@ -3,6 +3,7 @@ import type { Transport } from '../client/transport.ts'
 import type { Leases } from './leases.ts'
 import type { WorkerLog } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { Publisher } from './publisher.ts'
 
 /** The worker starts to claim without the event stream if the stream is not open by then. */
 const OPEN_MS = 500
@@ -12,6 +13,7 @@ interface Deps {
   readonly leases: Leases
   readonly log: WorkerLog
   readonly metrics: Metrics
+  readonly publisher: Publisher
 }
 
 /**
@@ -19,14 +21,17 @@ interface Deps {
  * notices a cancellation at the next renewal. Resolves when the stream is open, has failed or takes too long to open.
  */
 export function listenForCancels(workerId: string, signal: AbortSignal, deps: Deps): Promise<void> {
-  const { transport, leases, log, metrics } = deps
+  const { transport, leases, log, metrics, publisher } = deps
   const path = `/v1/events?worker_id=${encodeURIComponent(workerId)}&status=canceled`
+  let opened = 0
   const follow = async (onOpen: () => void) => {
     const changes = transport.events<TaskChange>(path, {
       signal,
       onOpen: () => {
         onOpen()
         metrics.eventStream = true
+        // The server may have been replaced by one that does not know the worker.
+        if (opened++ > 0) void publisher.publish()
         // A cancellation may have been missed while the stream was closed.
         leases.check()
       },

@@ -26,6 +26,8 @@ interface Deps {
   readonly work: Work
   readonly log: WorkerLog
   readonly metrics: Metrics
+  /** The server answers again after an outage. */
+  readonly onReconnected: () => void
 }
 
 /** Claims as many tasks as there are free handlers, and long-polls for more. */
@@ -114,6 +116,7 @@ export class Claimer {
     this.#isAccepted = true
     // Fewer than requested: there is nothing left to take over.
     if (tasks.length < max_tasks) this.#reclaims = false
+    if (this.#failures > 0) this.#deps.onReconnected()
     this.#failures = 0
     const { counts } = this.#deps.metrics
     counts.claims++

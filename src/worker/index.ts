@@ -19,13 +19,14 @@ export type { TaskEnd, TypeMetrics, WorkerMetrics } from './metrics.ts'
 export type { WorkerOptions } from './options.ts'
 export type { Approval, ApprovalRequest, AskRequest } from './questions.ts'
 export { MAX_INLINE_BYTES, type ResultStore, type StoredResult } from './results.ts'
-export type { SchemaInput, SchemaOutput, StandardSchema } from './schema.ts'
+export type { JsonSchema, SchemaInput, SchemaOutput, StandardSchema } from './schema.ts'
 export {
   type Progress,
   type TaskContext,
   type TaskDefinition,
   type TaskInfo,
   type TaskOptions,
+  type ToolOptions,
   task,
 } from './task.ts'
 export type { Duration } from './timing.ts'

@@ -17,6 +17,13 @@ export interface WorkerOptions extends GateAddress {
   readonly reclaim?: boolean
   /** Capabilities of the worker, for tasks that require them. */
   readonly capabilities?: readonly string[]
+  /**
+   * Whether the worker publishes its task types, so that agents can find them and the server refuses payloads that do not
+   * match; true by default.
+   */
+  readonly publish?: boolean
+  /** Whether its task types may be MCP tools, for tasks without `tool`; as the server decides by default. */
+  readonly tools?: boolean
   /** The length of a lease, and therefore the time until the tasks of a dead worker are requeued; by default that of the server. */
   readonly leaseSeconds?: number
   /** How long one claim waits for tasks, 1 to 50. */
@@ -71,6 +78,8 @@ export function settingsOf(options: WorkerOptions) {
     instanceId: options.workerId === undefined ? undefined : crypto.randomUUID(),
     reclaim: options.reclaim ?? false,
     capabilities: options.capabilities,
+    publish: options.publish ?? true,
+    tools: options.tools,
     /** The lease length of claims. */
     leaseSeconds: shortest(tasks, leaseSeconds),
     pollSeconds,

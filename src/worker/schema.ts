@@ -10,9 +10,20 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   }
 }
 
+/** The converter of the Standard JSON Schema specification. */
 interface JsonSchemas {
-  readonly input: (options: { readonly target: 'draft-2020-12' }) => Readonly<Record<string, unknown>>
+  readonly input: (options: JsonSchemaOptions) => JsonSchema
+  readonly output?: (options: JsonSchemaOptions) => JsonSchema
 }
+
+interface JsonSchemaOptions {
+  readonly target: typeof TARGET
+  readonly libraryOptions?: Record<string, unknown> | undefined
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+export const TARGET = 'draft-2020-12'
 
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
@@ -48,9 +59,9 @@ export async function check(schema: StandardSchema | undefined, value: unknown):
 }
 
 /** The JSON Schema, if the library can export it; some refinements have no equivalent. */
-export function jsonSchemaOf(schema: StandardSchema): Readonly<Record<string, unknown>> | undefined {
+export function jsonSchemaOf(schema: StandardSchema): JsonSchema | undefined {
   try {
-    return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+    return schema['~standard'].jsonSchema?.input({ target: TARGET })
   } catch {
     return undefined
   }

@@ -2,7 +2,7 @@ import type { Offer } from '../client/operations.ts'
 import type { TaskSignal } from './errors.ts'
 import type { TaskLog } from './log.ts'
 import type { Approval, ApprovalRequest, AskRequest } from './questions.ts'
-import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.ts'
+import type { JsonSchema, SchemaInput, SchemaOutput, StandardSchema } from './schema.ts'
 import type { Duration } from './timing.ts'
 
 /** The task, as the server describes it. */
@@ -49,7 +49,29 @@ export interface TaskContext {
   readonly idempotencyKey: string
 }
 
-export interface TaskOptions<Input extends StandardSchema, Output extends StandardSchema> {
+/** How a task type appears as an MCP tool. Absent fields have the defaults of the server. */
+export interface ToolOptions {
+  readonly name?: string
+  readonly title?: string
+  /** What the tool does, written for a model; the description of the task if absent. */
+  readonly description?: string
+  /** How long a call waits for the result. */
+  readonly wait_seconds?: number
+}
+
+/** What a worker publishes about a task, besides its name. */
+interface Published {
+  /** What the task is for, for the agents that create it. */
+  readonly description?: string | undefined
+  /** The JSON Schema (2020-12) of the payload; that of `input` by default. False publishes none. */
+  readonly inputSchema?: JsonSchema | false | undefined
+  /** The JSON Schema (2020-12) of the result; that of `output` by default. False publishes none. */
+  readonly outputSchema?: JsonSchema | false | undefined
+  /** Whether the task may be an MCP tool, and how; as the worker and the server decide by default. */
+  readonly tool?: boolean | ToolOptions | undefined
+}
+
+export interface TaskOptions<Input extends StandardSchema, Output extends StandardSchema> extends Published {
   /** The schema of the payload. A task with an invalid payload fails permanently, before `run` is called. */
   readonly input?: Input
   /** The schema of the result. A task with an invalid result fails permanently. */
@@ -62,7 +84,7 @@ export interface TaskOptions<Input extends StandardSchema, Output extends Standa
 }
 
 /** A task type that a worker can run. */
-export interface TaskDefinition<Payload = unknown, Result = unknown> {
+export interface TaskDefinition<Payload = unknown, Result = unknown> extends Published {
   /** The `type` of the tasks. */
   readonly name: string
   readonly input: StandardSchema | undefined
@@ -83,7 +105,7 @@ export function task<
   name: string,
   options: TaskOptions<Input, Output>,
 ): TaskDefinition<SchemaInput<Input>, SchemaOutput<Output>> {
-  const { input, output, leaseSeconds, channel } = options
+  const { input, output, leaseSeconds, channel, description, inputSchema, outputSchema, tool } = options
   if (typeof name !== 'string' || name === '' || name.length > 255) {
     throw new TypeError('The name of a task must have 1 to 255 characters.')
   }
@@ -97,5 +119,16 @@ export function task<
     }
   }
   const handler: Pick<TaskDefinition, 'run'> = options
-  return { name, input, output, leaseSeconds, channel, run: (value, ctx) => handler.run(value, ctx) }
+  return {
+    name,
+    description,
+    input,
+    output,
+    inputSchema,
+    outputSchema,
+    tool,
+    leaseSeconds,
+    channel,
+    run: (value, ctx) => handler.run(value, ctx),
+  }
 }

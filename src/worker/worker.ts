@@ -7,6 +7,7 @@ import { Leases } from './leases.ts'
 import { WorkerLog } from './log.ts'
 import { Metrics, prometheusText, type WorkerMetrics } from './metrics.ts'
 import { type Settings, settingsOf, type WorkerOptions } from './options.ts'
+import { Publisher } from './publisher.ts'
 import { Reporter } from './reporter.ts'
 import { Runner } from './runner.ts'
 import { within } from './timing.ts'
@@ -14,6 +15,9 @@ import { Work } from './work.ts'
 
 /** The time limit of the last requests before the worker ends. */
 const LAST_REQUESTS_MS = 1000
+
+/** The worker starts to claim before its task types are published if that takes longer. */
+const PUBLISH_MS = 500
 
 export interface RunOptions {
   /** Stops the worker when it is aborted. */
@@ -116,16 +120,17 @@ export class Worker {
   }
 
   async #claimUntilStopped(): Promise<void> {
-    const { claimer } = this.#deps
+    const { claimer, publisher } = this.#deps
     this.#stopping.signal.addEventListener('abort', () => claimer.stop())
     this.#killing.signal.addEventListener('abort', () => claimer.kill())
     if (this.#stopping.signal.aborted) return
-    await listenForCancels(this.id, this.#closing.signal, this.#deps)
+    const published = within(PUBLISH_MS, publisher.publish(), this.#stopping.signal)
+    await Promise.all([listenForCancels(this.id, this.#closing.signal, this.#deps), published])
     await claimer.run()
   }
 
   async #finish(): Promise<void> {
-    const { work, cancelReports, calls, reporter, leases } = this.#deps
+    const { work, cancelReports, calls, reporter, leases, publisher } = this.#deps
     const { stopMs, killMs, isNamed } = this.#settings
     const killed = this.#killing.signal
     if (!(await within(stopMs, work.isDone(), killed))) {
@@ -136,6 +141,8 @@ export class Worker {
       }
     }
     await within(LAST_REQUESTS_MS, cancelReports.settled(), killed)
+    // A publication after the worker is unregistered would register it again.
+    await within(LAST_REQUESTS_MS, publisher.stop(), killed)
     if (!isNamed) {
       const unregistered = calls.unregister().catch(() => {})
       await within(LAST_REQUESTS_MS, unregistered)
@@ -157,6 +164,8 @@ function assemble(settings: Settings, transport: Transport, onDrain: () => void)
   const runner = new Runner({ leases, calls, log, metrics, results, sendsLogs })
   const reporter = new Reporter({ calls, log, metrics })
   const work = new Work(concurrency, { leases, runner, reporter, cancelReports, log, metrics })
-  const claimer = new Claimer(settings, { calls, work, log, metrics })
-  return { transport, log, metrics, calls, cancelReports, leases, reporter, work, claimer }
+  const publisher = new Publisher(settings, { calls, log })
+  const onReconnected = () => void publisher.publish()
+  const claimer = new Claimer(settings, { calls, work, log, metrics, onReconnected })
+  return { transport, log, metrics, calls, cancelReports, leases, reporter, work, claimer, publisher }
 }

@@ -39,8 +39,8 @@ const answer = async (...args: string[]) => JSON.parse(await say(...args, '--jso
 describe('asyncgate types', () => {
   it('list and show print the types of the file that the server was started with', async () => {
     const table = await say('types', 'list')
-    expect(table).toMatch(/^render +yes *$/m)
-    expect(table).toMatch(/^summarise +yes +yes +summarise +Summarises a text\.$/m)
+    expect(table).toMatch(/^render +registered +0 +yes *$/m)
+    expect(table).toMatch(/^summarise +registered +0 +yes +yes +summarise +Summarises a text\.$/m)
     const { task_types } = await answer('types', 'list')
     expect(task_types).toMatchObject([{ type: 'render', default_priority: 3 }, { type: 'summarise' }])
     expect(await answer('types', 'show', 'summarise')).toMatchObject({ tool: {}, version: 1 })

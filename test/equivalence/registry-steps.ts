@@ -24,6 +24,11 @@ const DIGEST = {
 }
 const PAGE = { page: 'https://pages.example/1' }
 const W9 = { worker_id: 'w9' }
+const PRINT = {
+  type: 'print',
+  description: 'Prints.',
+  input_schema: { type: 'object', required: ['text'], properties: { text: { type: 'string' } } },
+}
 
 /** Admins manage task types and workers. */
 export const registrySteps: readonly Step[] = [
@@ -72,6 +77,24 @@ export const registrySteps: readonly Step[] = [
     { ok: true },
   ),
   no('register_worker', { worker_type: 'printer' }, 'VALIDATION_ERROR'),
+  ok('register_worker', { ...W9, accept_types: ['print'], task_types: [PRINT] }, { ok: true }),
+  no('register_worker', { ...W9, task_types: [{ type: 'asyncgate' }] }, 'VALIDATION_ERROR'),
+  no(
+    'register_worker',
+    { ...W9, task_types: [{ ...PRINT, input_schema: { $id: 'x' } }] },
+    'VALIDATION_ERROR',
+  ),
+  ok(
+    'get_task_type',
+    { ...BOB, type: 'print' },
+    { published_by: 'worker', payload_schema: PRINT.input_schema, output_schema: null, conflict: false },
+  ),
+  ok(
+    'list_task_types',
+    { ...BOB, query: 'PRI' },
+    { task_types: [{ type: 'print', description: 'Prints.', published_by: 'worker' }], next_cursor: null },
+  ),
+  no('create_task', { ...ALICE, type: 'print', payload: { text: 1 } }, 'VALIDATION_ERROR'),
   no('register_worker', { ...W9, config: { text: 'x'.repeat(5000) } }, 'PAYLOAD_TOO_LARGE'),
   ok('list_workers', { ...BOB, limit: 1 }, { workers: [{}] }, 'workers'),
   ok('list_workers', { ...BOB, cursor: '$workers.next_cursor' }, { next_cursor: null }),

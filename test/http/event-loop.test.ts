@@ -227,6 +227,32 @@ it('a scrape after 4,000 unknown worker ids does not block other requests', asyn
   expect(statuses(scraped)).toEqual([200])
 })
 
+it('publishing large and slow schemas again and again does not block other requests', async () => {
+  const server = await serveInProcess()
+  const part = { type: 'object', description: 'x'.repeat(1000) }
+  const properties = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`p${n}`, part]))
+  const deep = { anyOf: Array.from({ length: 8 }, () => ({ items: { $ref: '#' }, minItems: 1 })) }
+  const nested = Array.from({ length: 25 }).reduce<unknown>((inner) => [inner], [])
+  const answers = await whileProbing(server, () =>
+    times(12, async (n) => {
+      const published = await send(server, '/v1/workers/register', {
+        body: {
+          worker_id: `w${n}`,
+          task_types: [
+            { type: `large.${n}.a`, input_schema: { type: 'object', properties } },
+            { type: `large.${n}.b`, input_schema: { type: 'object', properties } },
+            { type: `slow.${n % 2}`, input_schema: deep },
+          ],
+        },
+      })
+      // Each takes a second.
+      if (n > 2) return published.status
+      return (await send(server, '/v1/tasks', { body: { type: `slow.${n % 2}`, payload: nested } })).status
+    }),
+  )
+  expect(answers).toEqual(answers.map((_, n) => (n > 2 ? 200 : 400)))
+})
+
 it('a server that does not respond within the limit is detected', async () => {
   let isSlow = false
   const server = createServer((_, response) => {

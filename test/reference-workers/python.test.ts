@@ -61,11 +61,24 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(owed.open_obligations.map(({ task_id }) => task_id)).not.toContain(id)
   })
 
-  it('a retryable failure is retried, and a permanent one is not', async () => {
+  it('the worker publishes its task types', async () => {
     startPython(gate.url)
+    await gate.agent.wait(await task('word_count', { text: 'one' }))
+    const { task_types } = await gate.agent.listTaskTypes({})
+    expect(task_types).toMatchObject([
+      { type: 'count_down', payload_schema: { required: ['seconds'] }, live_workers: 1 },
+      { type: 'flaky', payload_schema: { required: ['failures'] } },
+      { type: 'word_count', description: 'Counts the words of a text.' },
+    ])
+    await expect(task('word_count', { text: 3 })).rejects.toMatchObject({ details: { path: 'payload.text' } })
+  })
+
+  it('a retryable failure is retried, and a permanent one is not', async () => {
     const flaky = await task('flaky', { failures: 1 }, { max_attempts: 3 })
+    // Created before the worker publishes the schemas that would refuse them.
     const wrong = await task('word_count', { text: 3 }, { max_attempts: 3 })
     const broken = await task('flaky', {}, { max_attempts: 2 })
+    startPython(gate.url)
     expect(await gate.agent.wait(flaky)).toMatchObject({
       status: 'succeeded',
       attempt: 1,

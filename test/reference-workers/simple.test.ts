@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { REFERENCE_TASKS, referenceTasks } from '../../src/reference-workers/reference.ts'
 import { echo, sleepThenReturn } from '../../src/reference-workers/simple.ts'
 import { openTestGate, outcomeOf, reaches, type TestGate, work } from './support.ts'
 
@@ -62,4 +66,34 @@ describe('sleep_then_return', () => {
     expect(await gate.agent.getTask({ task_id: id })).toMatchObject({ status: 'queued', attempt: 0 })
     await gate.agent.cancelTask({ task_id: id })
   })
+})
+
+it('the reference workers publish their types with schemas', async () => {
+  const allowed = new Map([['date', { path: '/bin/date', args: [], takesMore: false }]])
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-commands-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const tasks = await referenceTasks(REFERENCE_TASKS, { execute: { allowed, folder } })
+  const warnings: unknown[] = []
+  const ignore = () => {}
+  const warn = (...line: unknown[]) => warnings.push(line)
+  work(gate, tasks, { publish: true, logger: { debug: ignore, info: ignore, warn, error: warn } })
+  const published = await vi.waitFor(async () => {
+    const { task_types } = await gate.agent.listTaskTypes({})
+    expect(task_types).toHaveLength(REFERENCE_TASKS.length)
+    return task_types
+  }, 10_000)
+  expect(published).toMatchObject([
+    {
+      type: 'command.execute',
+      payload_schema: { required: ['command'] },
+      description: expect.stringContaining('date'),
+    },
+    { type: 'echo', payload_schema: null },
+    { type: 'http_get', payload_schema: { required: ['url'] }, output_schema: { type: 'object' } },
+    { type: 'sleep_then_return', payload_schema: { required: ['seconds'] } },
+  ])
+  await expect(gate.agent.submit('sleep_then_return', { seconds: '1' })).rejects.toMatchObject({
+    details: { path: 'payload.seconds' },
+  })
+  expect(warnings).toEqual([])
 })

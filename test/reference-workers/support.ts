@@ -53,13 +53,22 @@ export async function reaches({ agent }: TestGate, task_id: string, status: stri
   }
 }
 
-/** A worker in this process, stopped after the test. */
+/** A worker in this process, stopped after the test. It publishes nothing by default, so that handlers get every payload. */
 export function work(
   { url }: TestGate,
   tasks: readonly TaskDefinition[],
   options: Partial<WorkerOptions> = {},
 ) {
-  const working = worker({ url, key: KEY, tasks, concurrency: 10, signals: false, logger: false, ...options })
+  const working = worker({
+    url,
+    key: KEY,
+    tasks,
+    concurrency: 10,
+    signals: false,
+    logger: false,
+    publish: false,
+    ...options,
+  })
   const stopped = working.run()
   onTestFinished(async () => {
     await working.kill()

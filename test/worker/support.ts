@@ -168,6 +168,8 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
         logger: false,
         signals: false,
         workerId: 'w1',
+        // Tests share a server, and use one type with different schemas.
+        publish: false,
         ...(options?.auth === undefined && { key: sharedKey(suiteAuthMode()) }),
       } as const
       const made = worker({ ...base, ...more })

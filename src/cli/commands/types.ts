@@ -1,11 +1,11 @@
-import type { RegisterTaskTypeAnswer } from '../../client/operations.ts'
+import type { GetTaskTypeAnswer, RegisterTaskTypeAnswer } from '../../client/operations.ts'
 import { removeCommand, serverCommand } from '../client.ts'
 
 const list = serverCommand({
   name: 'types list',
-  summary: 'List the registered task types, sorted by name.',
+  summary: 'List the task types that admins registered or workers publish, sorted by name.',
   async run(client, _, output) {
-    const task_types: RegisterTaskTypeAnswer[] = []
+    const task_types: GetTaskTypeAnswer[] = []
     let cursor: string | undefined
     do {
       const page = await client.call('listTaskTypes', { limit: 200, cursor })
@@ -14,15 +14,18 @@ const list = serverCommand({
     } while (cursor !== undefined)
     output.result({ task_types }, () =>
       output.table(
-        ['TYPE', 'ENABLED', 'SCHEMA', 'TOOL', 'DESCRIPTION'],
-        task_types.map(({ type, enabled, payload_schema, tool, description }) => [
-          type,
-          enabled ? 'yes' : 'no',
-          payload_schema && 'yes',
-          tool && (tool.name ?? type),
-          description?.split('\n')[0],
+        ['TYPE', 'FROM', 'WORKERS', 'USUAL', 'ENABLED', 'SCHEMA', 'TOOL', 'DESCRIPTION'],
+        task_types.map((row) => [
+          row.type,
+          row.published_by,
+          row.live_workers === null ? null : String(row.live_workers),
+          row.usual_seconds === null ? null : `${row.usual_seconds} s`,
+          row.enabled ? 'yes' : 'no',
+          row.payload_schema && (row.conflict ? 'conflict' : 'yes'),
+          row.tool && (row.tool.name ?? row.type),
+          row.description?.split('\n')[0],
         ]),
-        'No task type is registered.',
+        'No task type is registered or published.',
       ),
     )
   },
@@ -30,19 +33,21 @@ const list = serverCommand({
 
 const show = serverCommand({
   name: 'types show',
-  summary: 'Show the registration of a task type.',
+  summary: 'Show a task type: its schemas, defaults and limits.',
   takes: ['TYPE'],
   async run(client, input, output) {
     const type = await client.call('getTaskType', { type: input.arg(0) })
     output.result(type, () => {
-      const { payload_schema, version, created_at, updated_at, ...rest } = type
+      const { payload_schema, output_schema, version, created_at, updated_at, ...rest } = type
       const lines = Object.entries(rest).map(([name, value]): [string, string | null] => [
         name,
         typeof value === 'string' || value === null ? value : JSON.stringify(value),
       ])
-      const registered = `${version}, from ${updated_at}; first registered ${created_at}`
+      const registered = `${version}, from ${updated_at}; since ${created_at}`
       output.details([...lines, ['version', registered]], 30)
-      if (payload_schema !== null) output.print(`payload_schema\n${JSON.stringify(payload_schema, null, 2)}`)
+      for (const [name, schema] of Object.entries({ payload_schema, output_schema })) {
+        if (schema !== null) output.print(`${name}\n${JSON.stringify(schema, null, 2)}`)
+      }
     })
   },
 })
@@ -80,8 +85,17 @@ function switchCommand(verb: string, enabled: boolean, summary: string) {
     takes: ['TYPE'],
     async run(client, input, output) {
       const found = await client.call('getTaskType', { type: input.arg(0) })
-      const { version: _, created_at, updated_at, ...registered } = found
-      const fields: Readonly<Record<string, unknown>> = registered
+      const {
+        version: _,
+        created_at,
+        updated_at,
+        published_by,
+        conflict,
+        live_workers,
+        usual_seconds,
+        ...kept
+      } = found
+      const fields: Readonly<Record<string, unknown>> = kept
       const type = await client.call('registerTaskType', { ...fields, type: found.type, enabled })
       output.result(type, () => output.print(`${type.type} is ${verb}d`))
     },

@@ -1,31 +1,71 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Engine } from '../../engine/engine.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, text, withoutNulls } from '../input.ts'
+import { summaryView } from '../summary.ts'
+import type { WorkerRegistry } from '../workers/registry.ts'
+import type { UsualDurations } from './durations.ts'
 import {
   checkedTaskType,
+  listedTypeShape,
   registerTaskTypeInput,
+  summaryTypeShape,
   type TaskTypeView,
   taskTypeName,
   taskTypeShape,
 } from './shape.ts'
+import type { TaskTypeRule } from './task-type-rule.ts'
 import type { TaskTypes } from './task-types.ts'
+
+const typeListShape = z.object({
+  task_types: z.array(listedTypeShape).readonly().describe('The task types of this page'),
+  next_cursor: nextCursor,
+})
+
+/** One row per type. A model that has found its type with query also gets the schema. */
+const typeListSummary = summaryView({
+  shape: z.object({ task_types: z.array(summaryTypeShape).readonly(), next_cursor: nextCursor }),
+  defaults: { limit: 20 },
+  of: ({ task_types, next_cursor }: z.output<typeof typeListShape>) => ({
+    task_types: task_types.map((type) => summaryOf(type, task_types.length === 1)),
+    next_cursor,
+  }),
+})
+
+const MAX_SUMMARY = 200
+
+function summaryOf(
+  { type, description, payload_schema, live_workers, usual_seconds }: ListedType,
+  withSchema: boolean,
+): z.output<typeof summaryTypeShape> {
+  const required = Array.isArray(payload_schema?.required) ? payload_schema.required : []
+  return {
+    type,
+    description: description === null ? null : cleanLine(description, MAX_SUMMARY),
+    required: required.map(String),
+    ...(withSchema && payload_schema !== null && { payload_schema }),
+    live_workers,
+    usual_seconds,
+  }
+}
 
 export const getTaskType = defineOperation({
   name: 'get_task_type',
   title: 'Get a task type',
-  description: 'The registration of a task type: the schema of its payload, its defaults and its limits.',
+  description:
+    'A task type: the schemas of its payload and its result, its defaults and limits, and how many live workers serve it.',
   input: z.strictObject({ type: taskTypeName }),
-  output: taskTypeShape,
+  output: listedTypeShape,
   access: 'read',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/task-types/{type}' },
-  async run({ engine, taskTypes }, caller, { type }) {
-    const { tenant } = await engine.tenant(caller.tenant)
-    const found = await taskTypes.get(tenant, type)
-    if (found === undefined) throw new Fault('TASK_TYPE_UNKNOWN', { type })
-    return found
+  async run(services, caller, { type }) {
+    const { tenant } = await services.engine.tenant(caller.tenant)
+    const rule = (await services.taskTypes.fresh(tenant)).rules.get(type)
+    if (rule === undefined) throw new Fault('TASK_TYPE_UNKNOWN', { type })
+    return (await typeViews(services, tenant))(rule)
   },
 })
 
@@ -33,25 +73,63 @@ export const listTaskTypes = defineOperation({
   name: 'list_task_types',
   title: 'List task types',
   description:
-    'The registered task types, sorted by name, with the payload that each expects: the types that you can pass to create_task. Repeat with next_cursor until it is null.',
+    'The task types that you can pass to create_task, with live workers and usual duration. Select one with query to see the schema of its payload. Repeat with next_cursor until it is null.',
   input: z.strictObject({
+    query: text(255)
+      .optional()
+      .describe('Only types whose name or description contains this text, in upper or lower case'),
     limit: pageLimit,
     cursor: text(255).optional().describe('next_cursor of the previous page'),
   }),
-  output: z.object({
-    task_types: z.array(taskTypeShape).readonly().describe('The task types of this page'),
-    next_cursor: nextCursor,
-  }),
+  output: typeListShape,
+  summary: typeListSummary,
   access: 'read',
   toolsets: ['agent', 'operator'],
   rest: { method: 'GET', path: '/v1/task-types' },
-  async run({ engine, taskTypes }, caller, { limit, cursor }) {
-    const { tenant } = await engine.tenant(caller.tenant)
-    const found = await taskTypes.list(tenant, cursor ?? '', limit + 1)
-    const task_types = found.slice(0, limit)
-    return { task_types, next_cursor: found.length > limit ? (task_types.at(-1)?.type ?? null) : null }
+  async run(services, caller, { query = '', limit, cursor = '' }) {
+    const { tenant } = await services.engine.tenant(caller.tenant)
+    const { rules } = await services.taskTypes.fresh(tenant)
+    const found = [...rules.values()]
+      .filter((rule) => rule.view.type > cursor && isMatch(rule.view, query.toLowerCase()))
+      .sort((a, b) => (a.view.type < b.view.type ? -1 : 1))
+    const page = found.slice(0, limit)
+    const viewOf = await typeViews(services, tenant)
+    return {
+      task_types: await Promise.all(page.map(viewOf)),
+      next_cursor: found.length > limit ? (page.at(-1)?.view.type ?? null) : null,
+    }
   },
 })
+
+type ListedType = z.output<typeof listedTypeShape>
+
+interface ViewDeps {
+  readonly workers: WorkerRegistry
+  readonly durations: UsualDurations
+}
+
+/** Adds to a type what is known about its workers and its tasks. */
+async function typeViews(
+  { workers, durations }: ViewDeps,
+  tenant: number,
+): Promise<(rule: TaskTypeRule) => Promise<ListedType>> {
+  const usual = await durations.of(tenant)
+  return async ({ view, publishedBy, publishers }) => {
+    const live_workers = (await workers.live.of(tenant, view.type)) ?? null
+    const live = publishers.filter(([worker_id]) => workers.live.has(tenant, worker_id))
+    return {
+      ...view,
+      published_by: publishedBy,
+      conflict: new Set(live.map(([, schemas]) => schemas)).size > 1,
+      live_workers,
+      usual_seconds: usual(view.type) ?? view.estimated_runtime_seconds,
+    }
+  }
+}
+
+function isMatch({ type, description }: TaskTypeView, query: string): boolean {
+  return type.toLowerCase().includes(query) || (description ?? '').toLowerCase().includes(query)
+}
 
 /** The types of a tenant that are MCP tools. The list is the same object until it changes. */
 export async function toolTypes(

@@ -22,12 +22,18 @@ export interface Candidate {
   readonly request?: object | undefined
 }
 
+/** The author of the schema of a payload. */
+export type SchemaAuthor = 'admin' | 'worker'
+
 /**
- * Validates values with JSON Schemas. Both are untrusted, so they are processed in worker threads. Payloads have a
- * separate thread: only admins write the schemas of task types, while any worker can send a schema with a question.
+ * Validates values with JSON Schemas. Both are untrusted, so they are processed in worker threads. Payloads of types that
+ * admins register have a separate thread, since any worker can publish a type or send a schema with a question.
  */
 export class Schemas {
-  readonly #payloads = new SchemaThread()
+  readonly #payloads: Readonly<Record<SchemaAuthor, SchemaThread>> = {
+    admin: new SchemaThread(),
+    worker: new SchemaThread(),
+  }
   readonly #others = new SchemaThread()
 
   /** Refuses a schema that is not valid JSON Schema 2020-12 or refers to another document. */
@@ -40,9 +46,13 @@ export class Schemas {
   }
 
   /** Why a payload does not match the schema of its type; undefined if it does. */
-  async payloadFault(schema: CanonicalJson, payload: Candidate): Promise<Fault | undefined> {
+  async payloadFault(
+    schema: CanonicalJson,
+    author: SchemaAuthor,
+    payload: Candidate,
+  ): Promise<Fault | undefined> {
     const { text, request } = payload
-    return faultOf(await this.#payloads.check({ schema, value: text, request }), payload)
+    return faultOf(await this.#payloads[author].check({ schema, value: text, request }), payload)
   }
 
   /** Why an answer does not match the schema of its question; undefined if it does. */
@@ -51,7 +61,8 @@ export class Schemas {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#payloads.close(), this.#others.close()])
+    const { admin, worker } = this.#payloads
+    await Promise.all([admin.close(), worker.close(), this.#others.close()])
   }
 }
 

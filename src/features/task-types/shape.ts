@@ -1,18 +1,19 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json/json.ts'
 import { jsonObject, MAX_WAIT_SECONDS, ONE_YEAR, parse, seconds, text, time, withoutNulls } from '../input.ts'
 import type { Schemas } from './schemas.ts'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
 
-/** The prefix of the server's own tools, in both spellings. */
-const OWN_TOOLS = /^asyncgate/i
+/** The prefix of the server's own tools, in both spellings. Types that workers publish cannot have it either. */
+export const OWN_NAMES = /^asyncgate/i
 
 export const DEFAULT_TOOL_WAIT_SECONDS = 25
 
 export const taskTypeName = text(255).describe('Name of the task type')
 
-const tool = z.strictObject({
+export const toolFields = z.strictObject({
   name: z.string().optional().describe('Name of the tool; the task type if absent'),
   title: text(200).optional().describe('Title of the tool, for people'),
   description: text(4000)
@@ -33,6 +34,10 @@ const fields = {
   payload_schema: jsonObject.meta({
     type: 'object',
     description: 'JSON Schema 2020-12 of the payload. It can only refer to its own parts',
+  }),
+  output_schema: jsonObject.meta({
+    type: 'object',
+    description: 'JSON Schema 2020-12 of the result, for readers: results are not checked against it',
   }),
   default_priority: count(1000, -1000).describe(
     'Default priority of tasks; the default of the server if absent',
@@ -57,7 +62,7 @@ const fields = {
   max_payload_bytes: count(256 * 1024 * 1024).describe(
     'Maximum size of the payload, if it is smaller than the limit of the server',
   ),
-  tool: tool.describe('Offers the task type as an MCP tool'),
+  tool: toolFields.describe('Offers the task type as an MCP tool'),
   milestones: z
     .array(text(200))
     .max(100)
@@ -82,6 +87,7 @@ export const taskTypeShape = z.object({
   type: z.string().describe('Name of the task type'),
   description: orNull(fields.description),
   payload_schema: orNull(fields.payload_schema),
+  output_schema: orNull(fields.output_schema),
   default_priority: orNull(fields.default_priority),
   default_max_attempts: orNull(fields.default_max_attempts),
   default_retry_backoff_seconds: orNull(fields.default_retry_backoff_seconds),
@@ -94,9 +100,44 @@ export const taskTypeShape = z.object({
   enabled: z.boolean().describe('Whether tasks of this type can be created'),
   tool: orNull(fields.tool),
   milestones: orNull(fields.milestones),
-  version: z.int().describe('Number of the change, counted from 1'),
-  created_at: time.describe('When the type was first registered'),
+  version: z.int().describe('Number of the change, counted from 1; 0 for a type that only workers publish'),
+  created_at: time.describe('When the type was first registered or published'),
   updated_at: time.describe('When the type was last changed'),
+})
+
+const liveWorkers = z
+  .int()
+  .nullable()
+  .describe('Number of recently active workers that take this type; null if not known')
+
+const usualSeconds = z
+  .number()
+  .nullable()
+  .describe(
+    'Usual time from creation to success, in seconds: the median of recent tasks, else the registered estimate; null if not known',
+  )
+
+/** A type as get_task_type and list_task_types return it. */
+export const listedTypeShape = taskTypeShape.extend({
+  published_by: z
+    .enum(['registered', 'worker'])
+    .describe('registered: by an admin, which takes precedence; worker: by the workers that serve the type'),
+  conflict: z
+    .boolean()
+    .describe('Whether live workers publish different schemas for this type. The newest one counts'),
+  live_workers: liveWorkers,
+  usual_seconds: usualSeconds,
+})
+
+export const summaryTypeShape = z.object({
+  type: z.string().describe('Name of the task type'),
+  description: z.string().nullable().describe('What the task type is for, on one line'),
+  required: z.array(z.string()).readonly().describe('Names of the payload fields that are required'),
+  payload_schema: jsonObject
+    .optional()
+    .describe('JSON Schema of the payload, if this is the only type of the page'),
+  live_workers: liveWorkers,
+  usual_seconds: usualSeconds,
 })
 
 /** A registered type; absent fields are null. */
@@ -117,6 +158,7 @@ export async function checkedTaskType(
     type: asked.type,
     description: asked.description ?? null,
     payload_schema: asked.payload_schema ?? null,
+    output_schema: asked.output_schema ?? null,
     default_priority: asked.default_priority ?? null,
     default_max_attempts: asked.default_max_attempts ?? null,
     default_retry_backoff_seconds: asked.default_retry_backoff_seconds ?? null,
@@ -130,7 +172,9 @@ export async function checkedTaskType(
     tool: asked.tool ?? null,
     milestones: asked.milestones ?? null,
   }
-  if (draft.payload_schema !== null) await schemas.checkSchema(draft.payload_schema, 'payload_schema')
+  const { payload_schema, output_schema } = draft
+  if (payload_schema !== null) await schemas.checkSchema(payload_schema, 'payload_schema')
+  if (output_schema !== null) await schemas.checkSchema(output_schema, 'output_schema')
   if (draft.tool !== null) checkTool(draft)
   return draft
 }
@@ -145,11 +189,16 @@ function checkTool(draft: TaskTypeDraft): void {
     const because = draft.tool?.name === undefined ? ', which the type is not: give the tool a name' : ''
     throw invalid('tool.name', `must be 1 to 64 letters, digits, _ and -${because}`)
   }
-  if (OWN_TOOLS.test(name)) throw invalid('tool.name', 'must not begin with asyncgate')
+  if (OWN_NAMES.test(name)) throw invalid('tool.name', 'must not begin with asyncgate')
   if (name.includes('__')) {
     throw invalid('tool.name', 'must not contain __, which separates an upstream from its tool')
   }
-  if (draft.payload_schema !== null && draft.payload_schema.type !== 'object') {
+  if (!isObjectSchema(draft.payload_schema)) {
     throw invalid('payload_schema.type', 'must be "object": the arguments of a tool are an object')
   }
+}
+
+/** Whether values are the arguments of a tool. Without a schema, any object is. */
+export function isObjectSchema(schema: JsonObject | null): boolean {
+  return schema === null || schema.type === 'object'
 }

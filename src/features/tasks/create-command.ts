@@ -10,7 +10,7 @@ import { isoTime } from '../../core/time.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Admission } from '../policies/admission.ts'
 import { checkNoSessionLane, TOOL_CALL_DEFAULTS } from '../sessions/tool-calls.ts'
-import type { TaskTypeRule } from '../task-types/task-types.ts'
+import type { TaskTypeRule } from '../task-types/task-type-rule.ts'
 import { type CreateInput, deliveryOf, storedInput } from './task-input.ts'
 import { contentHash, workOf } from './work.ts'
 

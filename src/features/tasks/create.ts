@@ -10,7 +10,7 @@ import type { StoredPolicies } from '../policies/stored-policies.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { COMMON_SESSION_LANE, sessionLaneName, TOOL_CALL, toolCallRefusal } from '../sessions/tool-calls.ts'
 import type { Schemas } from '../task-types/schemas.ts'
-import type { GivenPayload, TaskTypes } from '../task-types/task-types.ts'
+import type { GivenPayload } from '../task-types/task-type-rule.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 import { createCommand, EMPTY, type ToolCallRule } from './create-command.ts'
 import { liveWorkers, type OutlookDeps, outlook } from './outlook.ts'
@@ -38,7 +38,6 @@ export type CreateAnswer = z.output<typeof createdShape>
 
 /** The collaborators of create_task, and of every operation that creates a task. */
 export interface CreateDeps extends OutlookDeps {
-  readonly taskTypes: TaskTypes
   readonly schemas: Schemas
   readonly policies: StoredPolicies
   readonly upstreams: UpstreamRegistry | undefined
@@ -70,9 +69,8 @@ export async function createTask(
   const text = assemble(members)
   const refusal =
     call?.refusal ??
-    (type === undefined
-      ? unknownType(input.type, settings)
-      : await type.refusal(schemas, givenPayload(input, members.payload, request)))
+    (type?.publishedBy === 'registered' ? undefined : unregistered(input.type, settings)) ??
+    (type && (await type.refusal(schemas, givenPayload(input, members.payload, request))))
   // A repeated request gets the first response, even if a new one with this input would be refused by now.
   if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
   const isFree = rules.isOpen && call === undefined
@@ -114,7 +112,8 @@ function toolCallRule(
   return { capabilities: [sessionLaneName(lane)], refusal: toolCallRefusal(input, ofTenant) }
 }
 
-function unknownType(type: string, settings: Settings): Fault | undefined {
+/** A type that a worker publishes is not registered: workers do not decide which types are allowed. */
+function unregistered(type: string, settings: Settings): Fault | undefined {
   if (settings.allow_unknown_task_types || type === TOOL_CALL) return undefined
   return new Fault('TASK_TYPE_UNKNOWN', { type })
 }

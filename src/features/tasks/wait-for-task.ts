@@ -47,7 +47,7 @@ export const waitForTask = defineOperation({
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
   example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', principal_id: 'planner', wait_seconds: 50 },
   async run(
-    { engine, cancellations, links, fetches, workers },
+    { engine, cancellations, links, fetches, workers, taskTypes },
     caller,
     { task_id, wait_seconds, until },
     signal,
@@ -85,7 +85,7 @@ export const waitForTask = defineOperation({
       fetches.note(record.task, principalKey(caller.principal))
       return {
         ...task,
-        ...(await outlook({ engine, links, workers }, tenant, record.spec.type, task_id, status)),
+        ...(await outlook({ engine, links, workers, taskTypes }, tenant, record.spec.type, task_id, status)),
         done: isTerminal(status),
         next_check_after_seconds: pauseAfter(status),
       }

@@ -114,6 +114,19 @@ export class LiveWorkers {
     return stored && this.#countOf(tenant, type, stored)
   }
 
+  /** Whether a worker was seen recently. False until `of` was called for the tenant. */
+  has(tenant: number, worker_id: string): boolean {
+    const since = Date.now() - this.#engine.settings.worker_offline_seconds * 1000
+    const stored = this.#stored.known(tenant)?.get(worker_id)?.last_seen_at ?? 0
+    const seen = this.#sightings.find(tenant, worker_id)?.last_seen_at ?? 0
+    return Math.max(stored, seen) >= since
+  }
+
+  /** The types that live workers name, as of the last count. The same object until the next count. */
+  served(tenant: number): ReadonlyMap<string, number> | undefined {
+    return this.#counts.get(tenant)?.byType
+  }
+
   stop(): Promise<void> {
     return this.#stored.stop()
   }

@@ -6,6 +6,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { jsonObject, nextCursor, pageLimit, text, workerId } from '../input.ts'
 import { drainField } from '../leases/shape.ts'
+import { checkedTypes, publishedTypesInput } from '../task-types/published-types.ts'
 import type { WorkerRegistry } from './registry.ts'
 import { WORKER_STATES, workerShape } from './shape.ts'
 
@@ -85,7 +86,7 @@ export const registerWorker = defineOperation({
   name: 'register_worker',
   title: 'Register a worker',
   description:
-    'For workers: announces a worker and what it can do, so that it is listed before its first claim. Optional: lease_next does the same.',
+    'For workers: announces a worker and what it can do, so that it is listed before its first claim, and publishes its task types. Optional: lease_next announces a worker too.',
   input: z.strictObject({
     worker_id: workerId,
     worker_type: text(64).optional().describe('Kind of worker, for people'),
@@ -95,6 +96,11 @@ export const registerWorker = defineOperation({
       .max(200)
       .optional()
       .describe('Task types that the worker accepts; any type if absent'),
+    task_types: publishedTypesInput
+      .optional()
+      .describe(
+        'What agents should know about the task types of this worker: it replaces what the worker published before. An empty list removes it',
+      ),
     config: jsonObject
       .optional()
       .describe('Configuration shown to admins, at most 4 KiB. It must not contain secrets'),
@@ -104,11 +110,34 @@ export const registerWorker = defineOperation({
   access: 'lease',
   rest: { method: 'POST', path: '/v1/workers/register' },
   effect: WRITES_ONCE,
-  example: { worker_id: 'w1', capabilities: ['pdf'], accept_types: ['summarise'] },
-  async run({ engine, workers }, caller, { worker_id, config, ...profile }) {
+  example: {
+    worker_id: 'w1',
+    capabilities: ['pdf'],
+    accept_types: ['summarise'],
+    task_types: [
+      {
+        type: 'summarise',
+        description: 'Summarises a document.',
+        input_schema: {
+          type: 'object',
+          required: ['document'],
+          properties: { document: { type: 'string' } },
+        },
+      },
+    ],
+  },
+  async run(
+    { engine, workers, schemas, publications, taskTypes },
+    caller,
+    { worker_id, config, task_types, ...profile },
+  ) {
     if (config !== undefined) canonicalWithin(config, 'config', MAX_CONFIG_BYTES)
+    const types = task_types && (await checkedTypes(schemas, task_types, profile.accept_types))
     const call = await callOf(engine, caller, worker_id)
     const { instance_id } = caller.principal
+    if (types !== undefined) {
+      await publications.publish(call, types, taskTypes.known(call.tenant)?.publications)
+    }
     await workers.register(call, { ...profile, config, instance_id })
     return heartbeat(engine, workers, call)
   },

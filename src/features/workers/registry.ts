@@ -1,4 +1,4 @@
-import { checkSelf } from '../../core/authorization.ts'
+import { checkSelf, seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -7,6 +7,7 @@ import type { Entry } from '../../store/entries.ts'
 import type { Holder } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { Drains, LiveWorkers } from './live-workers.ts'
+import type { Publications } from './publications.ts'
 import { stateOf, type WorkerRecord, type WorkerState, type WorkerView, workerView } from './shape.ts'
 import { type Profile, Sightings } from './sightings.ts'
 import { MAX_STORED, RegistryWriter, recordOf, WORKER_KIND } from './writer.ts'
@@ -27,15 +28,20 @@ export class WorkerRegistry {
   readonly drains: Drains
   readonly live: LiveWorkers
   readonly #engine: Engine
+  readonly #publications: Publications
   readonly #sightings = new Sightings()
   readonly #writer: RegistryWriter
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, publications: Publications) {
     this.#engine = engine
+    this.#publications = publications
     this.drains = new Drains(engine)
     this.live = new LiveWorkers(engine, this.drains, this.#sightings)
-    this.#writer = new RegistryWriter(engine, this.#sightings, (tenant, worker_id) =>
-      this.#remove(tenant, worker_id),
+    this.#writer = new RegistryWriter(
+      engine,
+      this.#sightings,
+      (tenant, worker_id) => this.#remove(tenant, worker_id),
+      (tenant, now) => publications.sweep(tenant, now),
     )
     engine.events.onTask((event) => this.#happened(event))
   }
@@ -72,8 +78,11 @@ export class WorkerRegistry {
   /** Only the principal of the worker and admins may unregister it. */
   async unregister(tenant: number, worker_id: string, caller: Caller): Promise<void> {
     const holder = await this.#holderOf(tenant, worker_id)
-    if (holder !== undefined && holder !== principalKey(caller.principal)) checkSelf(caller, holder)
+    const self = principalKey(caller.principal)
+    if (holder !== undefined && holder !== self) checkSelf(caller, holder)
     await this.#engine.writing(() => this.#remove(tenant, worker_id))
+    // Another principal may publish under the same name: only admins remove that too.
+    await this.#publications.withdraw(tenant, worker_id, seesAll(caller.role) ? undefined : self)
   }
 
   async drain(tenant: number, worker_id: string, drain: boolean): Promise<void> {

@@ -22,7 +22,7 @@ const NEW_AT_ONCE = 1000
 export const MAX_STORED = 10_000
 
 /** A worker that was not seen for this long is deleted. */
-const FORGET_AFTER_MS = 24 * 3600_000
+export const FORGET_AFTER_MS = 24 * 3600_000
 const FORGET_EVERY_TICKS = 12
 const FORGET_AT_ONCE = 1000
 
@@ -31,19 +31,23 @@ export class RegistryWriter {
   readonly #engine: Engine
   readonly #sightings: Sightings
   readonly #forget: (tenant: number, worker_id: string) => Promise<unknown>
+  readonly #sweep: (tenant: number, now: number) => Promise<unknown>
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   #queue: Promise<unknown> = Promise.resolve()
   #ticks = 0
 
+  /** `forget` removes a worker. `sweep` is called about once per minute for each tenant. */
   constructor(
     engine: Engine,
     sightings: Sightings,
     forget: (tenant: number, worker_id: string) => Promise<unknown>,
+    sweep: (tenant: number, now: number) => Promise<unknown>,
   ) {
     this.#engine = engine
     this.#sightings = sightings
     this.#forget = forget
+    this.#sweep = sweep
   }
 
   start(): void {
@@ -152,6 +156,7 @@ export class RegistryWriter {
       for (const { name } of old) {
         if (this.#sightings.find(tenant, name) === undefined) await this.#forget(tenant, name)
       }
+      await this.#sweep(tenant, now)
     }
   }
 }

@@ -24,14 +24,21 @@ export interface ExecuteOptions {
 
 const DEFAULTS = { maxSeconds: 300, maxOutputBytes: 64 * 1024, maxFileBytes: 64 * 1024 * 1024 }
 
+/** Characters of the names of commands in the description of the task. */
+const MAX_NAMES = 1500
+
 const path = z.string().min(1).max(1_024)
 const input = z.strictObject({
-  command: z.string().min(1).max(64),
-  args: z.array(z.string().max(8_192)).max(100).default([]),
-  stdin: z.string().default(''),
-  cwd: path.optional(),
-  output_path: path.optional(),
-  timeout_seconds: z.int().min(1).optional(),
+  command: z.string().min(1).max(64).describe('Name of an allowed command'),
+  args: z
+    .array(z.string().max(8_192))
+    .max(100)
+    .default([])
+    .describe('Further arguments, if the command takes them'),
+  stdin: z.string().default('').describe('Standard input'),
+  cwd: path.optional().describe('Working directory inside of the folder of the worker'),
+  output_path: path.optional().describe('File for standard output, instead of the result'),
+  timeout_seconds: z.int().min(1).optional().describe('Maximum run time; the worker may have a lower limit'),
 })
 
 type Execute = z.output<typeof input>
@@ -41,7 +48,9 @@ export async function commandExecute(given: ExecuteOptions) {
   const options = { ...DEFAULTS, ...given }
   const limits = { ...DEFAULT_LIMITS, ...given.limits }
   const folder = await Folder.open(options.folder)
+  const names = [...options.allowed.keys()].join(', ').slice(0, MAX_NAMES)
   return task('command.execute', {
+    description: `Runs one of the allowed commands and returns its exit code and output. Commands: ${names}`,
     input,
     async run(asked, ctx) {
       ctx.signal.throwIfAborted()

@@ -32,6 +32,7 @@ describeGates('task type registry', (open, storeName) => {
       type: 'job',
       description: 'a job',
       payload_schema: SCHEMA,
+      output_schema: null,
       default_priority: null,
       default_max_attempts: null,
       default_retry_backoff_seconds: null,
@@ -48,10 +49,10 @@ describeGates('task type registry', (open, storeName) => {
       created_at: expect.any(String),
       updated_at: expect.any(String),
     })
-    expect(await gate.getTaskType(agent(), { type: 'job' })).toEqual(registered)
+    expect(await gate.getTaskType(agent(), { type: 'job' })).toMatchObject(registered)
     await gate.close()
     const { gate: next } = await another()
-    expect(await next.getTaskType(agent(), { type: 'job' })).toEqual(registered)
+    expect(await next.getTaskType(agent(), { type: 'job' })).toMatchObject(registered)
     expect(await refusal(ask(next))).toMatchObject({ details: { path: 'payload.prompt' } })
   })
 
@@ -123,6 +124,7 @@ describeGates('task type registry', (open, storeName) => {
       [{ payload_schema: { patternProperties: { '(a)\\1': {} } } }, 'payload_schema'],
       [{ payload_schema: { $async: true } }, 'payload_schema'],
       [{ payload_schema: deep(40) }, 'payload_schema'],
+      [{ output_schema: { type: 'objct' } }, 'output_schema'],
       [{ tool: { name: 'no dots.' } }, 'tool.name'],
       [{ type: 'no.tool', tool: {} }, 'tool.name'],
       [{ tool: { name: 'asyncgate_job' } }, 'tool.name'],

@@ -49,6 +49,26 @@ describeGates('outlook of a task', (open, storeName) => {
     expect(await create(gate)).toMatchObject({ live_workers: 0 })
   })
 
+  it('the hint names a known type that was probably meant', async () => {
+    const { gate } = await open()
+    await gate.registerTaskType(admin(), { type: 'summarise' })
+    const task_types = [{ type: 'translate' }]
+    await gate.registerWorker(worker('w1'), { worker_id: 'w1', accept_types: ['translate'], task_types })
+    await gate.registerWorker(worker('w2'), { worker_id: 'w2', accept_types: ['echo'] })
+    const hintOf = async (type: string) => (await create(gate, type)).hint
+    expect(await hintOf('ehco')).toMatch(/waits until one does\. Did you mean echo\?$/)
+    expect(await hintOf('tanslate')).toContain('Did you mean translate?')
+    const created = await create(gate, 'sumarise')
+    expect(created.hint).toContain('Did you mean summarise?')
+    const { task_id } = created
+    const waited = await soon(gate.waitForTask(agent(), { task_id, wait_seconds: 0 }))
+    expect(waited.hint).toBe(created.hint)
+    expect(await hintOf('summarise')).not.toContain('Did you mean')
+    expect(await hintOf('unrelated')).not.toContain('Did you mean')
+    const { results } = await gate.createTasks(agent(), { tasks: [{ type: 'ecko' }] })
+    expect(results).toMatchObject([{ live_workers: 0, hint: expect.stringContaining('Did you mean echo?') }])
+  })
+
   it('a worker that was silent for the offline time is not counted', async () => {
     const { gate } = await open({ settings: { worker_offline_seconds: 90 } })
     vi.useFakeTimers({ toFake: ['Date'] })

@@ -271,6 +271,69 @@ it('subscribers are notified that the list has changed', async () => {
   await reader?.cancel()
 })
 
+describe('a published type as a tool', () => {
+  const parts = () => ({ settings: { type_tools: 'published' } }) as const
+  const publish = (gate: Gate, input: Fields = {}) =>
+    gate.registerWorker(worker(), {
+      worker_id: 'w1',
+      accept_types: ['page.digest'],
+      task_types: [
+        {
+          type: 'page.digest',
+          description: 'Makes a digest.',
+          input_schema: { type: 'object', required: ['page'], properties: { page: { type: 'string' } } },
+          tool: { title: 'Digest', wait_seconds: 0 },
+          ...input,
+        },
+      ],
+    })
+
+  it('the tool has a valid name, and a call creates the task', async () => {
+    const server = await startMcp({ parts })
+    await publish(server.gate)
+    expect(typeTools(await server.modern('tools/list'))).toMatchObject([
+      {
+        name: 'page_digest',
+        title: 'Digest',
+        description: expect.stringContaining('Makes a digest.'),
+        inputSchema: { required: ['page'] },
+      },
+    ])
+    const wrong = await server.call('page_digest', { page: 7 })
+    expect(contentOf(wrong)).toMatchObject({ code: 'VALIDATION_ERROR', details: { path: 'payload.page' } })
+    await publish(server.gate, { tool: { wait_seconds: 20 } })
+    const working = work(server.gate, complete(server.gate, { text: 'short' }))
+    expect(contentOf(await server.call('page_digest', { page: 'a' }))).toEqual({ text: 'short' })
+    await working
+  })
+
+  it('the tool stays listed without a live worker, and the response says so', async () => {
+    const server = await startMcp({ parts })
+    await publish(server.gate)
+    await server.gate.drainWorker(admin(), { worker_id: 'w1', drain: true })
+    await vi.waitFor(async () => {
+      const { hint } = contentOf(await server.call('page_digest', { page: 'a' }))
+      expect(hint).toMatch(/^No worker has served type page\.digest in the last 2 minutes\./)
+    }, 10_000)
+    expect(typeTools(await server.modern('tools/list'))).toHaveLength(1)
+  })
+
+  it('subscribers are notified when a worker publishes a tool', async () => {
+    const server = await startMcp({ parts })
+    const response = await server.listen({ toolsListChanged: true })
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let heard = ''
+    const until = async (text: string) => {
+      while (!heard.includes(text)) heard += (await reader?.read())?.value ?? ''
+    }
+    await until('notifications/subscriptions/acknowledged')
+    await server.gate.toolTypes('default')
+    await publish(server.gate)
+    await until('notifications/tools/list_changed')
+    await reader?.cancel()
+  })
+})
+
 describe.each([
   ['the modern era', [], modernPost],
   [
