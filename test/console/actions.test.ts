@@ -58,6 +58,19 @@ describeGates(
       expect(approval).not.toHaveProperty('diff')
     })
 
+    it('a decision in a client is shown as made on behalf of its user', async () => {
+      const { gate, visitor } = await prepare()
+      await gate.putPolicy(admin(), { ...RULE, approve_by: 'client' })
+      const { task_id } = await ask(gate, { type: 'pay' })
+      const path = `/approvals/${task_id}`
+      expect(wordsOf((await visitor.get(path)).text)).toContain('the user of the client, in the client')
+      const client = { instance: 'x', name: '<b>code</b>', version: '2' }
+      await gate.decideInClient(agent('alice'), client, { task_id, n: 1, approve: true, reason: 'mine' })
+      const { text } = await visitor.get(path)
+      expect(text).not.toContain('<b>code')
+      expect(wordsOf(text)).toMatch(/by agent: alice ?, on behalf of its user in .*code.*mine/)
+    })
+
     it('an edited payload is approved, and the difference is shown', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)

@@ -87,7 +87,9 @@ export class TaskStates {
     const isPending = status === 'pending_approval'
     const created_at = isoTime(taskTime(task_id))
     const message = isPending ? approvalWords({ task_id }, this.#links) : 'Waits for a worker.'
-    return this.#handle({ task_id, status, created_at, updated_at: created_at }, 'working', message)
+    const task = { task_id, status, created_at, updated_at: created_at }
+    // A handle has no question, so a client that can show it finds it with its first poll.
+    return this.#handle(task, 'working', message, false)
   }
 
   /** A client of 2025-11-25 is asked while it waits for the result, if it is connected. */
@@ -99,10 +101,10 @@ export class TaskStates {
     task: Pick<TaskView, 'task_id' | 'status' | 'created_at' | 'updated_at'>,
     status: McpStatus,
     statusMessage: string | undefined,
+    isPending = task.status === 'pending_approval',
   ): TaskHandle {
     const now = this.#now()
     const age = now - Date.parse(task.created_at)
-    const isPending = task.status === 'pending_approval'
     return {
       taskId: task.task_id,
       status,

@@ -171,6 +171,20 @@ describe('a call that requires approval', () => {
     expect(await tasksOf(gate, 'mallory')).toEqual([])
   })
 
+  it('the state of a caller with their own key is refused from any other caller', async () => {
+    const { gate, client } = await start()
+    const asBob = { agent_id: undefined, principal_kind: 'human', principal_id: 'bob' }
+    const asked = await client.ask('sum', asBob)
+    expect((await client.repeat('sum', asked, { q1: accept() })).body?.error).toMatchObject({ code: -32602 })
+    const asMaria = { ...asBob, principal_id: 'maria' }
+    const stolen = await client.repeat('sum', asked, { q1: accept() }, asMaria)
+    expect(stolen.body?.error).toMatchObject({ code: -32602 })
+    const { tasks } = await gate.listTasks(admin(), {})
+    await gate.deny(admin(), { task_id: tasks[0]?.task_id, reason: 'No.' })
+    expect((await client.repeat('sum', asked, { q1: accept() }, asBob)).body?.result?.isError).toBe(true)
+    expect(tasks).toHaveLength(1)
+  })
+
   it('a question after the approval is asked as well', async () => {
     const { gate, client } = await start()
     const asked = await client.ask('sum')

@@ -12,8 +12,9 @@ import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextp
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { worker } from '../../support/gates.ts'
+import { admin, worker } from '../../support/gates.ts'
 import { type McpServer, MODERN, startMcp } from '../endpoint.ts'
+import { CONSOLE, offerApproved } from './asked-clients.ts'
 import { complete, offerSum, progress, take } from './task-work.ts'
 
 const INFO = { name: 'test', version: '1' }
@@ -116,18 +117,22 @@ const ANSWERS: ApplicationInputCallbacks = {
 }
 
 describe.each(['modern', 'legacy'] as const)('ext-tasks with SDK v2, %s', (era) => {
-  async function connect(server: McpServer): Promise<TaskEnabledSession> {
+  async function connect(
+    server: McpServer,
+    elicitation: Record<string, Record<string, string>> = {},
+    answers: ApplicationInputCallbacks = ANSWERS,
+  ): Promise<TaskEnabledSession> {
     const client = new Client(INFO, { versionNegotiation: { mode: era === 'modern' ? 'auto' : 'legacy' } })
     await client.connect(new StreamableHTTPClientTransport(new URL(server.url)))
     const framing = {
       protocolVersion: MODERN,
       clientInfo: INFO,
-      clientCapabilities: { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+      clientCapabilities: { elicitation, extensions: { 'io.modelcontextprotocol/tasks': {} } },
     }
     const session = createTaskSessionFromClient(client, {
       endpointId: 'gate',
       ...(era === 'modern' && { rawDispatch: rawDispatch(server.url), v2RequestFraming: framing }),
-      onInputRequest: createApplicationInputHandler(ANSWERS),
+      onInputRequest: createApplicationInputHandler(answers),
     })
     onTestFinished(async () => {
       await session.close()
@@ -172,6 +177,34 @@ describe.each(['modern', 'legacy'] as const)('ext-tasks with SDK v2, %s', (era) 
       await complete(server.gate, held, { to: 'Rome' })
       const { outcome } = await settled
       expect(resultFromTaskOutcome(outcome)).toMatchObject({ structuredContent: { to: 'Rome' } })
+    })
+
+    it('the client shows the link of an approval once, and the task continues after the decision', async () => {
+      const server = await startMcp({ parts: () => ({ address: () => CONSOLE }) })
+      await offerApproved(server.gate)
+      const shown: unknown[] = []
+      const session = await connect(
+        server,
+        { url: {} },
+        {
+          ...ANSWERS,
+          elicitation: (params) => {
+            shown.push(params)
+            return { action: 'accept' }
+          },
+        },
+      )
+      const execution = await session.callTool('sum', {})
+      const settled = execution.settle()
+      await expect.poll(() => shown.length, { timeout: 10_000 }).toBe(1)
+      const { tasks } = await server.gate.listTasks(admin(), {})
+      const task_id = tasks[0]?.task_id
+      expect(await server.gate.getApproval(admin(), { task_id })).toMatchObject({ state: 'open' })
+      await server.gate.approve(admin(), { task_id })
+      await complete(server.gate, await take(server.gate), { sum: 3 })
+      const { outcome } = await settled
+      expect(resultFromTaskOutcome(outcome)).toMatchObject({ structuredContent: { sum: 3 } })
+      expect(shown).toHaveLength(1)
     })
   }
 })
