@@ -156,7 +156,11 @@ describe('upstream prompts and resources', () => {
     expect([...first.resources, ...resources].map(({ uri }) => uri)).toEqual(
       many.map(({ uri }) => `fix+${uri}`),
     )
-    expect((await clientV1.listPrompts()).prompts.map(({ name }) => name)).toEqual(['delegate', 'fix__one', 'fix__two'])
+    expect((await clientV1.listPrompts()).prompts.map(({ name }) => name)).toEqual([
+      'delegate',
+      'fix__one',
+      'fix__two',
+    ])
     await expect(clientV1.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
     await clientV1.close()
   })
@@ -193,7 +197,10 @@ describe('upstream prompts and resources', () => {
       reads.addResource({ uri: 'note://fresh', name: 'Fresh' })
       await until(() => new Set(heard).size === 8)
       for (const client of clients) {
-        expect((await client.listPrompts()).prompts).toMatchObject([{ name: 'delegate' }, { name: 'fix__fresh' }])
+        expect((await client.listPrompts()).prompts).toMatchObject([
+          { name: 'delegate' },
+          { name: 'fix__fresh' },
+        ])
         expect((await client.listResources()).resources).toMatchObject([{ uri: 'fix+note://fresh' }])
       }
     },
