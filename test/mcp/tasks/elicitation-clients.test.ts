@@ -13,6 +13,7 @@ import { PeerError, type PeerResponse } from '../../../src/mcp/transport/peer.ts
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { deferred } from '../../../src/util/abort.ts'
 import { admin, agent, worker } from '../../support/gates.ts'
+import { PROGRAM_LISTING } from '../../support/program.ts'
 import { type McpServer, serveMcp, startMcp } from '../endpoint.ts'
 import { CONSOLE, offerApproved, onlyTask } from './asked-clients.ts'
 import { complete, offerSum, take } from './task-work.ts'
@@ -116,6 +117,7 @@ const CONNECTIONS: Readonly<Record<string, ConnectV1>> = {
   async stdio(server, client) {
     const [near, far] = InMemoryTransport.createLinkedPair()
     const served = serveStdioMcp(server.gate, {
+      listing: PROGRAM_LISTING,
       transport: far,
       onError: (error) => server.errors.push(error),
     })
