@@ -275,7 +275,8 @@ describe('diff', () => {
   })
 
   it('a large change is shown as one block that is removed and one that is added', () => {
-    const text = (name: string) => Array.from({ length: 3000 }, (_, i) => `${name} ${i}`).join('\n')
+    const text = (name: string) =>
+      Array.from({ length: 3000 }, (_, i) => (i === 1500 ? 'same' : `${name} ${i}`)).join('\n')
     const lines = unifiedDiff(text('old'), `${text('new')}\n`, 'f')
     expect(lines.slice(0, 4)).toEqual(['--- f', '+++ f', '@@ -1,3000 +1,3000 @@', '-old 0'])
     expect(lines.slice(3001, 3005)).toEqual([
@@ -284,7 +285,8 @@ describe('diff', () => {
       '\\ No newline at end of file',
       '+new 0',
     ])
-    expect(lines.at(-1)).toBe('+new 2999')
+    expect(lines).toEqual(expect.arrayContaining(['-same', '+same', '+new 2999']))
+    expect(lines).toHaveLength(6004)
   })
 
   it('names that are not ASCII are shown as they are', () => {
