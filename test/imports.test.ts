@@ -101,11 +101,11 @@ function contains(place: string, target: string): boolean {
 }
 
 /** The specifier of each import and export-from, static, dynamic or type-only; undefined if it is computed. */
-function specifiers(source: string): (string | undefined)[] {
+function specifiers(source: string, isCounted = isImport): (string | undefined)[] {
   const found: (string | undefined)[] = []
   const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return
-    if ('source' in node && 'type' in node && isImport(node.type) && node.source !== null) {
+    if ('source' in node && 'type' in node && isCounted(node.type) && node.source !== null) {
       found.push(literal(node.source))
     }
     for (const child of Object.values(node)) visit(child)
@@ -115,8 +115,8 @@ function specifiers(source: string): (string | undefined)[] {
 }
 
 /** The files of src that a file imports. */
-function targetsOf(file: string, source: string): string[] {
-  return specifiers(source).flatMap((specifier) =>
+function targetsOf(file: string, source: string, isCounted = isImport): string[] {
+  return specifiers(source, isCounted).flatMap((specifier) =>
     specifier?.startsWith('.') ? [posix.join(posix.dirname(file), specifier)] : [],
   )
 }
@@ -152,6 +152,10 @@ function isImport(type: unknown): boolean {
   )
 }
 
+function isStaticImport(type: unknown): boolean {
+  return isImport(type) && type !== 'ImportExpression'
+}
+
 function literal(node: unknown): string | undefined {
   if (typeof node !== 'object' || node === null || !('value' in node)) return undefined
   return typeof node.value === 'string' ? node.value : undefined
@@ -174,6 +178,18 @@ describe('import directions', () => {
     )
     const cycles = cyclesIn(graph)
     expect(cycles).toEqual([])
+  })
+
+  it('the packages that edit settings files are loaded only on demand', () => {
+    const wrappers = ['cli/commands/mcp/diff.ts', 'cli/commands/mcp/jsonc.ts']
+    const loaders = files.filter((file) => {
+      const source = readFileSync(new URL(file, root), 'utf8')
+      return (
+        specifiers(source).some((specifier) => specifier === 'diff' || specifier === 'jsonc-parser') ||
+        targetsOf(file, source, isStaticImport).some((target) => wrappers.includes(target))
+      )
+    })
+    expect(loaders.toSorted()).toEqual(wrappers)
   })
 })
 

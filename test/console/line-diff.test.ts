@@ -27,5 +27,12 @@ describe('alignLines', () => {
   it('alignLines does not compare long texts', () => {
     const long = Array.from({ length: 5000 }, (_, i) => `line ${i}`).join('\n')
     expect(alignLines(long, `new\n${long}`)).toHaveLength(5001)
+    expect(alignLines(long, `new\n${long}`)[1]).toEqual({ before: 'line 1', after: 'line 0' })
+  })
+
+  it('alignLines pairs the lines of texts with too many changes', () => {
+    const text = (name: string) => Array.from({ length: 400 }, (_, i) => `${name} ${i}`).join('\n')
+    expect(alignLines(text('a'), text('b'))).toHaveLength(400)
+    expect(alignLines(text('a'), text('b'))[399]).toEqual({ before: 'a 399', after: 'b 399' })
   })
 })

@@ -59,6 +59,24 @@ describe('JSON with comments', () => {
     expect(jsonc.set(text, PATH, ENTRY)).toBe(text)
   })
 
+  it('a byte order mark is kept', () => {
+    const text = '\uFEFF{"mcpServers": {}}'
+    const added = jsonc.set(text, PATH, ENTRY)
+    expect(added).toMatch(/^\uFEFF\{"mcpServers": \{\n/)
+    expect(jsonc.set(added, PATH, ENTRY)).toBe(added)
+    expect(jsonc.remove(added, PATH)).toMatch(/^\uFEFF\{"mcpServers": \{\s*\}\}$/)
+  })
+
+  it('elements in the same line keep their format', () => {
+    const text = '{ "mcpServers": {"z":[ 1,2 ] , "asyncgate":{"old":true}}, "a":{ } }'
+    expect(jsonc.set(text, PATH, ENTRY)).toBe(
+      text.replace('{"old":true}', '{\n  "url": "http://gate:1/mcp"\n}'),
+    )
+    expect(jsonc.set(text, ['mcpServers', 'x'], 1)).toBe(
+      text.replace('{"old":true}', '{"old":true},\n  "x": 1\n'),
+    )
+  })
+
   it('an entry is replaced in place', () => {
     const text = '{\n  "mcpServers": {\n    "asyncgate": {"old": true}, // ours\n    "z": {}\n  }\n}\n'
     expect(jsonc.set(text, PATH, ENTRY)).toBe(
@@ -80,6 +98,10 @@ describe('JSON with comments', () => {
     [
       '{ "mcpServers": {\n  "a": 1, // first\n  "asyncgate": {} // ours\n} }',
       '{ "mcpServers": {\n  "a": 1 // first\n   // ours\n} }',
+    ],
+    [
+      '{ "mcpServers": { // servers\n  // ours\n  "asyncgate": {},\n  /* next */ "b": 1, // last\n} }',
+      '{ "mcpServers": { // servers\n  // ours\n  /* next */ "b": 1, // last\n} }',
     ],
   ])('an entry is removed from %j', (before, after) => {
     expect(jsonc.remove(before, PATH)).toBe(after)
@@ -113,6 +135,10 @@ describe('JSON with comments', () => {
   ])('%j is refused', (text, why) => {
     expect(() => jsonc.set(text, PATH, ENTRY)).toThrow(UnsafeEdit)
     expect(() => jsonc.set(text, PATH, ENTRY)).toThrow(why)
+  })
+
+  it('text that is nested a million times is refused', () => {
+    expect(() => jsonc.set('{"a":'.repeat(1_000_000), PATH, ENTRY)).toThrow(UnsafeEdit)
   })
 
   it('for any JSON in any indentation, setting and removing changes one value only', () => {
@@ -245,6 +271,28 @@ describe('diff', () => {
       '+a',
       '+b',
       '\\ No newline at end of file',
+    ])
+  })
+
+  it('a large change is shown as one block that is removed and one that is added', () => {
+    const text = (name: string) =>
+      Array.from({ length: 3000 }, (_, i) => (i === 1500 ? 'same' : `${name} ${i}`)).join('\n')
+    const lines = unifiedDiff(text('old'), `${text('new')}\n`, 'f')
+    expect(lines.slice(0, 4)).toEqual(['--- f', '+++ f', '@@ -1,3000 +1,3000 @@', '-old 0'])
+    expect(lines.slice(3001, 3005)).toEqual([
+      '-old 2998',
+      '-old 2999',
+      '\\ No newline at end of file',
+      '+new 0',
+    ])
+    expect(lines).toEqual(expect.arrayContaining(['-same', '+same', '+new 2999']))
+    expect(lines).toHaveLength(6004)
+  })
+
+  it('names that are not ASCII are shown as they are', () => {
+    expect(unifiedDiff('a\n', 'b\n', '/home/jörg/f').slice(0, 2)).toEqual([
+      '--- /home/jörg/f',
+      '+++ /home/jörg/f',
     ])
   })
 })

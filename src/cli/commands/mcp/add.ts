@@ -3,7 +3,6 @@ import { visibleText } from '../../../util/untrusted-text.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint } from '../../output.ts'
 import type { Connection, McpClient } from './clients.ts'
-import { unifiedDiff } from './diff.ts'
 import type { SettingsLocation } from './places.ts'
 import { readSettingsFile, writeSettingsFile } from './settings-file.ts'
 import { UnsafeEdit } from './settings-text.ts'
@@ -16,7 +15,7 @@ export interface ClientChange {
 }
 
 /** The settings of a client as a file of their own. */
-export function settingsText(client: McpClient, connection: Connection): string {
+export function settingsText(client: McpClient, connection: Connection): Promise<string> {
   return edited(client, '', connection, false)
 }
 
@@ -30,7 +29,8 @@ export async function addToClient(
   const file = await readSettingsFile(location)
   const before = file.text ?? ''
   try {
-    const after = edited(client, before, connection, isRemoval)
+    const after = await edited(client, before, connection, isRemoval)
+    const { unifiedDiff } = await import('./diff.ts')
     const diff = unifiedDiff(before, after, file.path)
     return { file: file.path, diff, write: () => writeSettingsFile(file, after) }
   } catch (error) {
@@ -40,17 +40,18 @@ export async function addToClient(
       `${file.path} cannot be edited safely: ${error.message}. Nothing was changed.`,
       isRemoval
         ? 'Remove the entry asyncgate by hand.'
-        : `Correct the file, or add this by hand:\n\n${settingsText(client, connection)}`,
+        : `Correct the file, or add this by hand:\n\n${await settingsText(client, connection)}`,
     )
   }
 }
 
-function edited(
-  { editor, settings }: McpClient,
+async function edited(
+  { editor: load, settings }: McpClient,
   text: string,
   connection: Connection,
   isRemoval: boolean,
-): string {
+): Promise<string> {
+  const editor = await load()
   if (!isRemoval) {
     return settings(connection).reduce((before, { path, value }) => editor.set(before, path, value), text)
   }

@@ -1,4 +1,3 @@
-import { jsonc } from './jsonc.ts'
 import {
   firstOf,
   inAppData,
@@ -12,7 +11,6 @@ import {
   type SettingsLocation,
 } from './places.ts'
 import type { JsonValue, SettingsEditor, Step } from './settings-text.ts'
-import { toml } from './toml.ts'
 
 /** The name of the server in the settings of a client. */
 export const SERVER_NAME = 'asyncgate'
@@ -40,7 +38,7 @@ export interface Change {
 
 export interface McpClient {
   readonly title: string
-  readonly editor: SettingsEditor
+  readonly editor: () => Promise<SettingsEditor>
   /** The file of each scope that the client has; the first is the default. */
   readonly scopes: readonly (readonly [Scope, (place: Place) => SettingsLocation])[]
   settings(connection: Connection): readonly Change[]
@@ -75,6 +73,9 @@ function bridge({ url, agent, toolsets }: Connection, more: readonly string[] = 
   ]
   return { command: 'npx', args: ['-y', 'asyncgate', 'mcp', '--url', url, ...options, ...more] }
 }
+
+const jsonc = async () => (await import('./jsonc.ts')).jsonc
+const toml = async () => (await import('./toml.ts')).toml
 
 /** The settings do not contain the key: clients read it from their environment, prompt for it, or start a program that reads it. */
 export const MCP_CLIENTS = {

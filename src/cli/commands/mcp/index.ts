@@ -50,7 +50,7 @@ const config = command({
   options: SETUP_OPTIONS,
   async run(input, output) {
     const { name, client, scope, location, connection } = await setupOf(input)
-    const settings = settingsText(client, connection)
+    const settings = await settingsText(client, connection)
     const notes = client.notes(connection, scope)
     output.result({ client: name, scope, file: location.file, notes, settings }, () => {
       output.print(settings.trimEnd())
