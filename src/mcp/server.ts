@@ -43,6 +43,8 @@ export interface ServerDefinition {
   readonly instructions?: string
   readonly tools: ToolTable
   readonly tasks: TaskHandlers
+  /** Watches a resource that the caller may read, and publishes its changes. Resolves with an unsubscribe function. */
+  readonly watchResource?: (uri: string, call: Call) => Promise<() => void>
   /** Registers further request handlers. */
   extend?(server: Server, callOf: CallOf): void
   /**
@@ -86,13 +88,13 @@ export function createServer(definition: ServerDefinition, era: Era, callOf: Cal
     return callTool(definition, found, args, tellingProgress(call, context))
   })
   serveTasks(server, tasks, era, callOf)
-  if (era === 'legacy') serveConnection(server, callOf)
+  if (era === 'legacy') serveConnection(server, callOf, definition.watchResource)
   definition.extend?.(server, callOf)
   return server
 }
 
 /** Registers the methods of 2025-11-25 that change the state of a connection or session. */
-function serveConnection(server: Server, callOf: CallOf): void {
+function serveConnection(server: Server, callOf: CallOf, watch: ServerDefinition['watchResource']): void {
   const { logging, resources } = server.getCapabilities()
   const peerOf = (context: ServerContext) => {
     const { peer } = callOf(context)
@@ -106,10 +108,12 @@ function serveConnection(server: Server, callOf: CallOf): void {
     })
   }
   if (resources?.subscribe !== true) return
-  server.setRequestHandler('resources/subscribe', ({ params }, context) => {
-    if (!peerOf(context).subscribe(params.uri))
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Subscription limit reached')
-    return {}
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }, context) => {
+    const peer = peerOf(context)
+    const stop = (await watch?.(uri, callOf(context))) ?? (() => {})
+    if (peer.subscribe(uri, stop)) return {}
+    stop()
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Subscription limit reached')
   })
   server.setRequestHandler('resources/unsubscribe', ({ params }, context) => {
     peerOf(context).unsubscribe(params.uri)
@@ -178,9 +182,10 @@ export function defineServer(
 } {
   const waitTool = toolName('wait_for_task', toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
-  // The URIs of the gate begin with its own scheme, which no upstream can serve.
-  const reads: ReadSource[] = [new OwnReads(gate), ...all.flatMap((source) => source.reads ?? [])]
   const tasks = taskHandlers({ gate, waitTool, onError })
+  const own = new OwnReads(gate, tasks.watch)
+  // The URIs of the gate begin with its own scheme, which no upstream can serve.
+  const reads: ReadSource[] = [own, ...all.flatMap((source) => source.reads ?? [])]
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
@@ -193,6 +198,7 @@ export function defineServer(
       tools: gateTools({ gate, toolNames, listing, legacyTools, sources: all, onError }),
       tasks,
       onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
+      watchResource: (uri, call) => own.watch(uri, call),
       extend: (server, callOf) => serveReads(reads, server, callOf, onError),
     },
     onLists(listener) {

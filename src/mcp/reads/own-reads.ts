@@ -10,8 +10,9 @@ import {
 } from '@modelcontextprotocol/server'
 import { type ErrorCode, Fault } from '../../core/errors.ts'
 import type { Gate } from '../../features/gate.ts'
+import type { TaskWatch } from '../tasks/watch.ts'
 import { listCaller, taskCaller } from '../tools/identity.ts'
-import { type Call, type Era, META_PREFIX, type ReadSource } from '../tools/tool.ts'
+import { type Call, META_PREFIX, type ReadSource } from '../tools/tool.ts'
 
 const SCHEME = 'asyncgate://'
 const TASK = /^asyncgate:\/\/tasks\/([0-9a-f-]{36})(\/result(?:\?offset=(\d{1,15}))?)?$/i
@@ -38,14 +39,17 @@ const DELEGATE: Prompt = {
 /** The tasks of the gate as resources, and a prompt to delegate work. */
 export class OwnReads implements ReadSource {
   readonly #gate: Gate
+  readonly #watch: TaskWatch
+  readonly #listeners = new Set<(uri: string) => void>()
 
-  constructor(gate: Gate) {
+  constructor(gate: Gate, watch: TaskWatch) {
     this.#gate = gate
+    this.#watch = watch
   }
 
-  /** Legacy clients cannot subscribe, and the list of the newest tasks changes too often to be announced. */
-  capabilities(era: Era) {
-    return { prompts: {}, resources: era === 'modern' ? { subscribe: true } : {} }
+  /** The list of the newest tasks changes too often to be announced. */
+  capabilities() {
+    return { prompts: {}, resources: { subscribe: true } }
   }
 
   async prompts(): Promise<Prompt[]> {
@@ -107,7 +111,7 @@ export class OwnReads implements ReadSource {
         ? await this.#task(uri, task_id, call)
         : await this.#result(uri, task_id, Number(offset), call)
     } catch (error) {
-      throw error instanceof Fault && UNKNOWN.has(error.code) ? notFound(uri) : error
+      throw asNotFound(error, uri)
     }
   }
 
@@ -117,6 +121,24 @@ export class OwnReads implements ReadSource {
 
   onChange(): () => void {
     return () => {}
+  }
+
+  onUpdate(listener: (uri: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Publishes the changes of a task that the caller may read. Resolves with an unsubscribe function. */
+  async watch(uri: string, call: Call): Promise<() => void> {
+    const task_id = taskOfUri(uri)
+    if (task_id === undefined) throw notFound(uri)
+    const caller = taskCaller(call)
+    await this.#gate.peekTask(caller, { task_id }).catch((error: unknown) => {
+      throw asNotFound(error, uri)
+    })
+    return this.#watch.watch(caller.tenant, task_id, () => {
+      for (const listener of this.#listeners) listener(uri)
+    })
   }
 
   async #task(uri: string, task_id: string, call: Call): Promise<ReadResourceResult> {
@@ -164,6 +186,10 @@ function resultUri(taskId: string): string {
 
 function notFound(uri: string): ResourceNotFoundError {
   return new ResourceNotFoundError(uri, `Resource not found: ${uri.slice(0, 256)}`)
+}
+
+function asNotFound(error: unknown, uri: string): unknown {
+  return error instanceof Fault && UNKNOWN.has(error.code) ? notFound(uri) : error
 }
 
 function delegation(work: string, type: string): string {

@@ -71,8 +71,8 @@ export interface ClientPeer {
   /** Undefined if the client has not set one. */
   readonly logLevel: LoggingLevel | undefined
   setLogLevel(level: LoggingLevel): void
-  /** Whether the client now gets the updates of the resource; false if it has too many subscriptions. */
-  subscribe(uri: string): boolean
+  /** Whether the client now gets the updates of the resource, until `stop`; false if it has too many subscriptions. */
+  subscribe(uri: string, stop: () => void): boolean
   unsubscribe(uri: string): void
 }
 
@@ -201,7 +201,8 @@ const MAX_SUBSCRIPTIONS = 256
 /** What the server holds for the client of one connection or session. */
 export class PeerState {
   readonly requests = new PeerRequests()
-  readonly subscriptions = new Set<string>()
+  /** How to stop the updates of each resource. */
+  readonly subscriptions = new Map<string, () => void>()
   logLevel: LoggingLevel | undefined
 
   /** The client, whose messages go out with `send`. */
@@ -220,15 +221,25 @@ export class PeerState {
       setLogLevel(level) {
         state.logLevel = level
       },
-      subscribe(uri) {
+      subscribe(uri, stop) {
         if (state.subscriptions.size >= MAX_SUBSCRIPTIONS && !state.subscriptions.has(uri)) return false
-        state.subscriptions.add(uri)
+        state.#unsubscribe(uri)
+        state.subscriptions.set(uri, stop)
         return true
       },
-      unsubscribe(uri) {
-        state.subscriptions.delete(uri)
-      },
+      unsubscribe: (uri) => state.#unsubscribe(uri),
     }
+  }
+
+  /** Ends the requests and subscriptions of a client that has left. */
+  close(): void {
+    this.requests.close()
+    for (const uri of this.subscriptions.keys()) this.#unsubscribe(uri)
+  }
+
+  #unsubscribe(uri: string): void {
+    this.subscriptions.get(uri)?.()
+    this.subscriptions.delete(uri)
   }
 
   #wants(level: unknown): boolean {

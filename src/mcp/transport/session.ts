@@ -182,7 +182,7 @@ export class ClientSession {
   /** Releases the connection and the memory of the session. */
   close(): void {
     this.#tasks?.close()
-    this.#state?.requests.close()
+    this.#state?.close()
     this.#stream?.abandon()
     for (const id of [...(this.#responses?.keys() ?? [])]) this.#forget(id)
   }

@@ -90,6 +90,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     async close() {
       unsubscribe()
       stopUpdates()
+      state.close()
       // A client that closed its end has left; any other did not ask to cancel its calls.
       if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()

@@ -107,6 +107,39 @@ describe('the prompts and resources of the gate', () => {
     }
   })
 
+  it('a client of 2025-11-25 subscribes to a task and is told of its changes until it unsubscribes', async () => {
+    const served = await serve([])
+    for (const client of [
+      await served.connect('legacy', 'reader'),
+      await served.connectStdio('legacy', 'reader'),
+    ]) {
+      const updated: string[] = []
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
+        updated.push(params.uri)
+      })
+      const [first, second] = [await created(client), await created(client)]
+      const uri = `asyncgate://tasks/${first}`
+      await client.subscribeResource({ uri })
+      await client.subscribeResource({ uri: `asyncgate://tasks/${second}/result` })
+      await client.unsubscribeResource({ uri: `asyncgate://tasks/${second}/result` })
+      await complete(served, first, { sum: 2 })
+      await until(() => updated.includes(uri))
+      expect(new Set(updated)).toEqual(new Set([uri]))
+      await expect(client.subscribeResource({ uri: `asyncgate://tasks/${ABSENT}` })).rejects.toThrow(
+        /not found/,
+      )
+      const { task_id } = await served.gate.createTask(agent('other'), { type: 'sum' })
+      const isAdmin = await client.readResource({ uri: `asyncgate://tasks/${task_id}` }).then(
+        () => true,
+        () => false,
+      )
+      if (!isAdmin)
+        await expect(client.subscribeResource({ uri: `asyncgate://tasks/${task_id}` })).rejects.toThrow(
+          /not found/,
+        )
+    }
+  })
+
   it('the prompt delegate tells a model how to delegate the work', async () => {
     const served = await serve([])
     for (const client of await clientsOf(served)) {

@@ -57,7 +57,7 @@ describe('tasks of 2025-11-25', () => {
     expect(hello?.capabilities).toEqual({
       tools: { listChanged: true },
       prompts: {},
-      resources: {},
+      resources: { subscribe: true },
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       logging: {},
     })

@@ -69,6 +69,8 @@ export async function startTalking(gate: Gate, limits: Partial<SessionLimits> = 
   const endpoint = new Endpoint({
     definition: {
       ...definition,
+      // Its resources are not those of the gate.
+      watchResource: async () => () => {},
       capabilities: () => ({
         ...definition.capabilities('legacy'),
         logging: {},
