@@ -109,7 +109,7 @@ describe('a call that requires approval', () => {
         status: 'pending_approval',
         done: false,
         console_url: expect.stringContaining('/console/approvals/'),
-        hint: expect.stringContaining('asyncgate.wait_for_task'),
+        hint: expect.stringContaining('asyncgate_wait_for_task'),
       })
       expect(await gate.getApproval(admin(), { task_id: await onlyTask(gate) })).toMatchObject({
         state: 'open',
