@@ -1,7 +1,7 @@
 import type { ElicitResult, Progress } from '@modelcontextprotocol/client'
 import type { Fault } from '../../core/errors.ts'
 import { deferred } from '../../util/abort.ts'
-import type { CallOptions } from '../upstreams/connection.ts'
+import type { CallOptions } from '../upstreams/call-options.ts'
 import { type Elicitation, type InputRequired, UnaskableError } from '../upstreams/elicitation.ts'
 import type { HeldCall } from './held-call.ts'
 import type { Answer } from './read-answers.ts'

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
+import { Fault } from '../../core/errors.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
+import type { Gate } from '../../features/gate.ts'
 import type { Client, SessionEnd, SessionView } from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
+import type { Entries } from '../../store/entries.ts'
+import type { Upstreams } from '../upstreams/upstreams.ts'
 import type { Slots } from './slots.ts'
 
 export interface Limits {
@@ -131,4 +135,22 @@ export class SessionLanes {
   release(lane: number): void {
     this.#taken.delete(lane)
   }
+}
+
+export interface SessionsOptions {
+  readonly gate: Gate
+  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs' | 'endSession'>
+  /** The tenant of the upstreams and of their sessions. */
+  readonly tenantName: string
+  readonly entries: Entries
+  /** Whether other servers use the same database. */
+  readonly shared: boolean
+  readonly settings: GatewaySettings
+  /** How long running calls may take to end when the server stops. */
+  readonly stopMs?: number
+  report(error: unknown): void
+}
+
+export function noRoom(details: Readonly<Record<string, string | number>>): Fault {
+  return new Fault('SESSION_LIMIT_EXCEEDED', details)
 }

@@ -3,7 +3,6 @@ import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { TaskEvent } from '../../engine/events.ts'
-import type { Gate } from '../../features/gate.ts'
 import type {
   Admission,
   Client,
@@ -15,31 +14,15 @@ import type {
 } from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
 import { COMMON_SESSION_LANE, TOOL_CALL } from '../../features/sessions/tool-calls.ts'
-import type { Entries } from '../../store/entries.ts'
 import { Semaphore } from '../../util/semaphore.ts'
-import type { Upstreams } from '../upstreams/upstreams.ts'
 import { AskedCalls } from './asked-calls.ts'
 import { Due } from './due.ts'
 import { CallMaker } from './make-call.ts'
 import { Peers, PUBLISH_EVERY_MS } from './peers.ts'
-import { type GatewaySettings, Session, SessionLanes, sessionId } from './session.ts'
+import { noRoom, Session, SessionLanes, type SessionsOptions, sessionId } from './session.ts'
 import { cancelCalls, SessionEnds } from './session-ends.ts'
 import { SessionLimits } from './session-limits.ts'
 import { Slots } from './slots.ts'
-
-export interface SessionsOptions {
-  readonly gate: Gate
-  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs' | 'endSession'>
-  /** The tenant of the upstreams and of their sessions. */
-  readonly tenantName: string
-  readonly entries: Entries
-  /** Whether other servers use the same database. */
-  readonly shared: boolean
-  readonly settings: GatewaySettings
-  /** How long running calls may take to end when the server stops. */
-  readonly stopMs?: number
-  report(error: unknown): void
-}
 
 const LEASE_MS = 60_000
 const TICK_MS = 5_000
@@ -412,8 +395,4 @@ export class GatewaySessions implements Sessions {
     const open = [...this.#calls.keys()]
     for (const taskId of await this.#options.gate.toolCalls.ended(this.tenant, open)) this.#ended(taskId)
   }
-}
-
-function noRoom(details: Readonly<Record<string, string | number>>): Fault {
-  return new Fault('SESSION_LIMIT_EXCEEDED', details)
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Client, ElicitResult, Progress, SubscriptionFilter } from '@modelcontextprotocol/client'
+import type { Client, ElicitResult, SubscriptionFilter } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
@@ -11,10 +11,11 @@ import { isObject } from '../../util/guards.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Answer, completeAnswer, readRequest } from '../calls/read-answers.ts'
 import { Backoff } from './backoff.ts'
+import type { ConnectionCallOptions } from './call-options.ts'
 import { CallTimer } from './call-timer.ts'
+import { cleanProgress, provenance, withoutEnvelope } from './clean-results.ts'
 import type { Definition } from './definition.ts'
 import {
-  type Elicitation,
   type InputRequired,
   notOffered,
   type Repetition,
@@ -26,47 +27,9 @@ import {
 import type { RawOffers } from './offers.ts'
 import { type Sdk, upstreamFault } from './upstream-fault.ts'
 
-export interface CallSession {
-  readonly id: string
-  /** Whether the session can make more calls. */
-  isLive(): boolean
-}
-
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** The request is about to be written, so the upstream may receive it from now on. */
-  readonly onSend?: (() => void) | undefined
-  /** An earlier request of the same call may have reached the upstream; its response was lost. */
-  readonly mayHaveRun?: boolean | undefined
-  /** Undefined for a call without a session. */
-  readonly session?: CallSession | undefined
-  /**
-   * Answers a question that a legacy upstream asks during the call, while the call stays open. The signal is aborted if
-   * the upstream withdraws it. Rejects with an error whose message is for the upstream.
-   */
-  readonly elicit?: Elicit | undefined
-  /** Repeats a call that required input. */
-  readonly repetition?: Repetition | undefined
-}
-
-export type Elicit = (elicitation: Elicitation, signal: AbortSignal) => Promise<ElicitResult>
-
-/** What a connection needs: it tells whether the request arrived on the stream of the call. */
-type ElicitOnConnection = (
-  elicitation: Elicitation,
-  signal: AbortSignal,
-  isOnStream: boolean,
-) => Promise<ElicitResult>
-
-/** The options of a call on a connection. */
-export interface ConnectionCallOptions extends Omit<CallOptions, 'elicit'> {
-  readonly elicit?: ElicitOnConnection | undefined
-}
-
 /** A call that the upstream has not responded to. */
 interface OpenCall {
-  readonly elicit: ElicitOnConnection | undefined
+  readonly elicit: ConnectionCallOptions['elicit']
   readonly timer: CallTimer
 }
 
@@ -101,7 +64,6 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 const MAX_ITEMS = 1000
 const MAX_PAGES = 100
-const MAX_PROGRESS_TEXT = 1000
 
 /** Listing prompts and resources must not delay the tools of an upstream for longer. */
 const MAX_OFFERS_MS = 10_000
@@ -415,30 +377,4 @@ export class Connection {
 function pagesIn(error: unknown): unknown {
   const data = isObject(error) ? error.data : undefined
   return isObject(data) ? data.elicitations : undefined
-}
-
-type Meta = Readonly<Record<string, unknown>>
-
-/** Removes the members that belong to the revision of the connection, because clients may use another revision. */
-function withoutEnvelope(result: Meta): Record<string, unknown> {
-  const { resultType: _, ttlMs, cacheScope, ...rest } = result
-  return rest
-}
-
-/** Adds the origin of a result. Reserved keys of the upstream are removed. */
-function provenance(upstream: string, meta: Meta = {}): Record<string, unknown> {
-  const own = Object.entries(meta).filter(([key]) => !/^(io\.modelcontextprotocol|asyncgate)\//.test(key))
-  return Object.fromEntries([
-    ...own,
-    ['asyncgate/origin', `upstream:${upstream}`],
-    ['asyncgate/untrusted', true],
-  ])
-}
-
-function cleanProgress({ progress, total, message }: Progress, scrub: ConnectionDeps['scrub']): Progress {
-  return {
-    progress,
-    ...(total !== undefined && { total }),
-    ...(message !== undefined && { message: cleanLine(scrub(message), MAX_PROGRESS_TEXT) }),
-  }
 }

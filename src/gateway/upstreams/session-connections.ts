@@ -2,7 +2,7 @@ import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Answer } from '../calls/read-answers.ts'
-import type { CallOptions, CallSession } from './connection.ts'
+import type { CallOptions, CallSession } from './call-options.ts'
 import type { InputRequired } from './elicitation.ts'
 import type { Upstream } from './upstream.ts'
 

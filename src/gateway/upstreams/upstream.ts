@@ -14,13 +14,15 @@ import { aborted, deferred, orAborted } from '../../util/abort.ts'
 import { Semaphore } from '../../util/semaphore.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { Backoff } from './backoff.ts'
+import type { CallOptions, ConnectionCallOptions, Elicit } from './call-options.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Breaker } from './circuit-breaker.ts'
-import type { CallOptions, Connection, ConnectionCallOptions, Elicit } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { HoldsSecret } from './credentials.ts'
 import type { Definition } from './definition.ts'
 import { InputRequired, UnaskableError } from './elicitation.ts'
 import { OfferWatch, type OfferWatchDeps, ToolWatch, type ToolWatchDeps } from './list-watch.ts'
+import { Permit } from './permit.ts'
 import { mayRepeat } from './tool-name.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
 
@@ -43,50 +45,6 @@ type State = UpstreamHealth['state']
 
 const LOST = 'the process that made the call ended before its result was recorded'
 const KEY_FOUND = 'the response contains a key of this server'
-
-/** The permit of a call. It is released while the call waits for answers. */
-class Permit {
-  readonly #semaphore: Semaphore
-  readonly #signal: AbortSignal | undefined
-  #release: (() => void) | undefined
-  #pauses = 0
-  #isOver = false
-
-  constructor(semaphore: Semaphore, signal: AbortSignal | undefined) {
-    this.#semaphore = semaphore
-    this.#signal = signal
-  }
-
-  async acquire(): Promise<void> {
-    const release = await this.#semaphore.acquire(this.#signal)
-    // Meanwhile the call may have ended, paused again, or been resumed twice.
-    if (this.#isOver || this.#pauses > 0 || this.#release !== undefined) release()
-    else this.#release = release
-  }
-
-  /** Each pause needs a resume. */
-  pause(): void {
-    this.#pauses += 1
-    if (this.#pauses === 1) this.#free()
-  }
-
-  /** The answer is not delayed until there is a permit again: the call is running at the upstream anyway. */
-  resume(): void {
-    this.#pauses -= 1
-    // Only an abort rejects, which ends the call.
-    if (this.#pauses === 0 && !this.#isOver) void this.acquire().catch(() => {})
-  }
-
-  release(): void {
-    this.#isOver = true
-    this.#free()
-  }
-
-  #free(): void {
-    this.#release?.()
-    this.#release = undefined
-  }
-}
 
 /** One upstream: kept connected, and called through a circuit breaker and a semaphore. */
 export class Upstream {
