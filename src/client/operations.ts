@@ -558,11 +558,11 @@ export interface EventsInput {
 }
 
 export interface CreateTaskInput {
-  /** Kind of work. Workers claim tasks by type */
+  /** Kind of work, such as summarise; list_task_types shows them */
   type: string
   /** Agent on whose behalf the task is done; the caller if absent. It may read the task */
   principal_ai?: string | undefined
-  /** Input of the work, passed to the worker; at most 1 MiB unless the server sets another limit */
+  /** Input of the work, such as {"document": "report.pdf"}; at most 1 MiB unless the server sets another limit */
   payload?: unknown
   /** Where the input is, if it is stored elsewhere */
   payload_pointer?: string | undefined
@@ -583,7 +583,7 @@ export interface CreateTaskInput {
     | undefined
   /** Tasks with a higher priority are claimed first. Default: that of the task type or the server */
   priority?: number | undefined
-  /** Requests of one owner with the same key create one task, however often they are sent */
+  /** Requests with the same key, such as report-42, create one task, however often they are sent */
   idempotency_key?: string | undefined
   /** Number of attempts, including the first, before the task fails. Default: task type or server */
   max_attempts?: number | undefined
@@ -595,7 +595,7 @@ export interface CreateTaskInput {
   delay_seconds?: number | undefined
   /** Seconds that one attempt may take, from its claim. Default: task type or server */
   timeout_seconds?: number | undefined
-  /** Time by which the task must have ended, at most 365 days ahead; then it fails with DEADLINE_EXCEEDED in any state */
+  /** Time by which the task must have ended, such as 2027-01-31T18:00:00Z; then it fails with DEADLINE_EXCEEDED */
   deadline_at?: string | undefined
   /** When the work counts as done, in words. Shown to the worker and in the task.assigned receipt */
   success_criteria?: string | undefined
@@ -611,7 +611,7 @@ export interface CreateTaskInput {
   caused_by_receipt_id?: string | undefined
   /** Free label that groups tasks, to list, follow or cancel them together */
   session_id?: string | undefined
-  /** Names and values to find tasks by; at most 32 */
+  /** Names and values to find tasks by, such as {"team": "search"}; at most 32 */
   labels?: Readonly<Record<string, string>> | undefined
 }
 
@@ -827,7 +827,7 @@ export interface CancelTasksAnswer {
 export interface RetryTaskInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** Requests of one owner with the same key create one task, however often they are sent */
+  /** Requests with the same key, such as report-42, create one task, however often they are sent */
   idempotency_key?: string | undefined
   /** Deadline of the new task, at most 365 days ahead. The deadline of the original task is not copied */
   deadline_at?: string | undefined

@@ -107,7 +107,7 @@ export const ERRORS = {
     http: 404,
     retryable: false,
     message: 'The response to this request can no longer be resumed.',
-    hint: 'The request may have been processed: list_tasks and list_inbox show the tasks that it created. Send a call again with the same idempotency_key.',
+    hint: 'The request may have been processed: look for the tasks that it created before you send it again.',
   },
   UPSTREAM_NOT_FOUND: {
     http: 404,

@@ -46,6 +46,36 @@ describeGates(
       expect(answer.body.message).toContain(problem)
     })
 
+    it('view=summary returns short rows, and the default whole objects', async () => {
+      const served = await serve()
+      const task_id = await createTask(served, { summary: 'One task' })
+      const [full] = listOf(await served.get('/v1/tasks', ALICE), 'tasks')
+      expect(full).toMatchObject({ task_id, payload: expect.anything(), created_at: expect.any(String) })
+      const [row] = listOf(await served.get('/v1/tasks', { ...ALICE, view: 'summary' }), 'tasks')
+      expect(row).toEqual({
+        task_id,
+        type: 'job',
+        status: 'queued',
+        age: expect.any(String),
+        summary: 'One task',
+      })
+      for (const path of [`/v1/tasks/${task_id}`, `/v1/tasks/${task_id}/wait`]) {
+        const { body } = await served.get(path, {
+          ...ALICE,
+          view: 'summary',
+          ...(path.endsWith('wait') && { wait_seconds: '0' }),
+        })
+        expect(body).toMatchObject({ task_id, age: expect.any(String) })
+        expect(body).not.toHaveProperty('max_attempts')
+      }
+    })
+
+    it.each(['short', '', 'SUMMARY'])('view=%s is refused', async (view) => {
+      const { get } = await serve()
+      const answer = await get('/v1/tasks', { ...ALICE, view })
+      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
+    })
+
     it.each([
       ['application/json', 200],
       ['application/json; charset=utf-8', 200],

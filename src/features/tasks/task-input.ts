@@ -7,7 +7,7 @@ import { json, jsonObject, labels, ONE_YEAR, seconds, text } from '../input.ts'
 
 const idempotencyKey = text(255)
   .optional()
-  .describe('Requests of one owner with the same key create one task, however often they are sent')
+  .describe('Requests with the same key, such as report-42, create one task, however often they are sent')
 
 const deadline = z.iso.datetime({ offset: true }).optional()
 
@@ -20,13 +20,15 @@ export const retryFields = {
 }
 
 export const createInput = z.strictObject({
-  type: text(255).describe('Kind of work. Workers claim tasks by type'),
+  type: text(255).describe('Kind of work, such as summarise; list_task_types shows them'),
   principal_ai: text(255)
     .optional()
     .describe('Agent on whose behalf the task is done; the caller if absent. It may read the task'),
   payload: json
     .optional()
-    .describe('Input of the work, passed to the worker; at most 1 MiB unless the server sets another limit'),
+    .describe(
+      'Input of the work, such as {"document": "report.pdf"}; at most 1 MiB unless the server sets another limit',
+    ),
   payload_pointer: text(2048).optional().describe('Where the input is, if it is stored elsewhere'),
   summary: text(2000).optional().describe('The work in one sentence, for people and lists'),
   body: text(100 * 1024)
@@ -71,7 +73,7 @@ export const createInput = z.strictObject({
     .optional()
     .describe('Seconds that one attempt may take, from its claim. Default: task type or server'),
   deadline_at: deadline.describe(
-    'Time by which the task must have ended, at most 365 days ahead; then it fails with DEADLINE_EXCEEDED in any state',
+    'Time by which the task must have ended, such as 2027-01-31T18:00:00Z; then it fails with DEADLINE_EXCEEDED',
   ),
   success_criteria: text(4000)
     .optional()
@@ -94,7 +96,9 @@ export const createInput = z.strictObject({
   session_id: text(255)
     .optional()
     .describe('Free label that groups tasks, to list, follow or cancel them together'),
-  labels: labels.optional().describe('Names and values to find tasks by; at most 32'),
+  labels: labels
+    .optional()
+    .describe('Names and values to find tasks by, such as {"team": "search"}; at most 32'),
 })
 
 export type CreateInput = z.output<typeof createInput>

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client } from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { localKeyFile } from '../../../src/server/local-key.ts'
 import { cli, startCli, testFolder } from '../../cli/support.ts'
@@ -91,6 +91,18 @@ describe('asyncgate gateway', () => {
     const none = await startFilesystem(['--allow', 'none'])
     const read = await call(none.client, 'read_text_file', { path: join(none.notes, 'a.txt') })
     expect(waiting.safeParse(read.structuredContent).success).toBe(true)
+  })
+
+  it('a gateway lists the tools of the upstream, and three to follow their calls', async () => {
+    const { url } = await startFilesystem()
+    const client = new Client({ name: 'plain', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
+    onTestFinished(() => client.close())
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    expect(names.filter((name) => name.startsWith('asyncgate'))).toEqual(
+      ['get_task', 'wait_for_task', 'cancel_task'].map((name) => `asyncgate_${name}`),
+    )
+    expect(names.filter((name) => name.startsWith('filesystem__'))).toHaveLength(14)
   })
 
   it('a REDACT rule for the whole upstream redacts, and writes still need approval', async () => {

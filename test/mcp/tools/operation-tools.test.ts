@@ -82,4 +82,5 @@ it('the instructions mention only existing tools and fields', () => {
   const named = instructions((name) => name).match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []
   expect(named.filter((word) => !known.has(word))).toEqual([])
   expect(named).toEqual(expect.arrayContaining(['create_task', 'wait_for_task', 'ack_receipt']))
+  expect(instructions((name) => name).split(/\s+/).length).toBeLessThanOrEqual(200)
 })
