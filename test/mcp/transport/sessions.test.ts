@@ -262,7 +262,7 @@ describe('resumed streams', () => {
     const again = eventsOf(await client.get(two.url, eventId))
     expect((await nextMessage(again)).message).toMatchObject({
       id: 'call-1',
-      error: { data: { code: 'MCP_RESPONSE_NOT_FOUND', hint: expect.stringContaining('list_tasks') } },
+      error: { data: { code: 'MCP_RESPONSE_NOT_FOUND', hint: expect.stringContaining('look for the tasks') } },
     })
     expect(await again()).toBeUndefined()
   })
