@@ -21,7 +21,7 @@ let server: Server
 beforeAll(async () => {
   home = folder()
   writeFileSync(join(home, 'types.yaml'), TYPES)
-  server = await startServer(['dev'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
+  server = await startServer(['dev', '--no-demo'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
 })
 afterAll(async () => {
   await server.stop()

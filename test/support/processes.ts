@@ -1,9 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-
-const CHILDREN = new URL('../proofs/children/', import.meta.url)
+import { compiledProgram } from './build.ts'
 
 export interface Child {
   readonly process: ChildProcess
@@ -17,8 +15,7 @@ export interface Child {
 
 /** The arguments with which node runs a script of test/proofs/children; the script receives its options as JSON. */
 export function childArguments(name: string, options: unknown): string[] {
-  const script = fileURLToPath(new URL(`${name}.ts`, CHILDREN))
-  return ['--import', 'tsx', script, JSON.stringify(options)]
+  return [compiledProgram(name), JSON.stringify(options)]
 }
 
 /** Runs a script of test/proofs/children. It ends with this process, because its channel closes. */

@@ -10,6 +10,7 @@ import { fileUpstream, type UpstreamRecord } from '../../../src/features/upstrea
 import { Upstreams, type UpstreamsOptions } from '../../../src/gateway/upstreams/upstreams.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { compiledProgram } from '../../support/build.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -29,8 +30,7 @@ export function program(
   env: Fields = {},
   fields: Fields = {},
 ): UpstreamRecord {
-  const file = fileURLToPath(new URL('fixture-stdio.ts', import.meta.url))
-  const args = ['--import', import.meta.resolve('tsx'), file, era]
+  const args = [compiledProgram('fixture-stdio'), era]
   return record({ transport: { type: 'stdio', command: process.execPath, args, env }, ...fields })
 }
 
