@@ -133,8 +133,7 @@ describe('upstream prompts and resources', () => {
     const served = await serve([installed('server-filesystem', [folder()])])
     for (const client of (await everyClient(served)).clients) {
       const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
-      const subscribe = client.getProtocolEra() === 'modern' && { subscribe: true }
-      expect({ prompts, resources, completions }).toEqual({ prompts: {}, resources: { ...subscribe } })
+      expect({ prompts, resources, completions }).toEqual({ prompts: {}, resources: { subscribe: true } })
     }
   })
 
@@ -267,7 +266,7 @@ describe('upstream prompts and resources', () => {
       { tools: { deny: ['prompts/get:secret', 'resources/*'] } },
     )
     const client = await served.connect()
-    expect(client.getServerCapabilities()?.resources).toEqual({})
+    expect(client.getServerCapabilities()?.resources).toEqual({ subscribe: true })
     expect((await client.listResources()).resources).toEqual([])
     expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['delegate', 'fix__review'])
     await expect(client.getPrompt({ name: 'fix__secret' })).rejects.toMatchObject(
