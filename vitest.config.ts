@@ -3,11 +3,14 @@ import { defineConfig } from 'vitest/config'
 /** Suites that also run in the authentication modes that they do not choose themselves, on one store. */
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
-  'test/mcp/**/{input-required,legacy-tools,open-call,own-reads,sessions,task-calls,operation-tools,type-tools}.test.ts',
+  'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools,type-tools}.test.ts',
   'test/gateway/calls/{clients,reads,served}.test.ts',
   'test/client/client.test.ts',
   'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
+
+/** Suites that also run where people have their own keys, which is the strictest mode. */
+const WITH_ADMIN_KEYS = ['test/mcp/**/{input-required,own-reads,sessions}.test.ts']
 
 /** Suites that replace a module of Node or measure their process. */
 const ISOLATED = [
@@ -27,9 +30,9 @@ const SHARED = {
   hookTimeout: 120_000,
 } as const
 
-function inAuthMode(name: string) {
+function inAuthMode(name: string, include: readonly string[]) {
   const env = { ASYNCGATE_TEST_AUTH: name, ASYNCGATE_TEST_STORES: 'sqlite' }
-  return { test: { ...SHARED, name, include: IN_EVERY_AUTH_MODE, env } }
+  return { test: { ...SHARED, name, include: [...include], env } }
 }
 
 export default defineConfig({
@@ -45,8 +48,8 @@ export default defineConfig({
         test: { ...SHARED, name: 'insecure development', include: ['test/**/*.test.ts'], exclude: ISOLATED },
       },
       { test: { ...SHARED, name: 'isolated', include: ISOLATED, isolate: true } },
-      inAuthMode('shared key'),
-      inAuthMode('shared key and admin keys'),
+      inAuthMode('shared key', IN_EVERY_AUTH_MODE),
+      inAuthMode('shared key and admin keys', [...IN_EVERY_AUTH_MODE, ...WITH_ADMIN_KEYS]),
     ],
   },
 })

@@ -15,6 +15,9 @@ export interface Exchange {
   readonly stop?: AbortController
 }
 
+/** Carries the key of an exchange from the transport to fetch, through the SDK. It is not sent. */
+export const EXCHANGE_HEADER = 'x-asyncgate-exchange'
+
 export interface McpFetchOptions {
   readonly origin: string
   readonly headers: Readonly<Record<string, string>>
@@ -22,7 +25,8 @@ export interface McpFetchOptions {
   readonly connectTimeoutMs: number
   /** The limit for responses that belong to no exchange. */
   readonly maxBytes: number
-  readonly current: () => Exchange | undefined
+  /** The exchange with this key. */
+  readonly exchange: (key: string) => Exchange | undefined
 }
 
 /** The upstream responded that it cannot serve the request now. */
@@ -54,12 +58,13 @@ const MAX_COMPLAINT_BYTES = 16 * 1024
 export function guardedMcpFetch(options: McpFetchOptions): FetchLike {
   return async (target, init = {}) => {
     const url = new URL(target)
-    const exchange = options.current()
+    const { [EXCHANGE_HEADER]: key = '', ...headers } = Object.fromEntries(new Headers(init.headers))
+    const exchange = options.exchange(key)
     const method = methodOf(init.method)
     const response = await guardedFetch(url.href, {
       method,
       headers: {
-        ...Object.fromEntries(new Headers(init.headers)),
+        ...headers,
         ...(url.origin === options.origin && options.headers),
       },
       ...(typeof init.body === 'string' && { body: init.body }),

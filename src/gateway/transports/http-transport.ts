@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type {
   JSONRPCMessage,
   StreamableHTTPClientTransport,
@@ -16,7 +15,7 @@ import {
   STREAM_ENDED,
   standIn,
 } from './answers.ts'
-import { type Exchange, guardedMcpFetch } from './http-fetch.ts'
+import { EXCHANGE_HEADER, type Exchange, guardedMcpFetch } from './http-fetch.ts'
 
 export interface HttpOptions {
   readonly url: string
@@ -27,6 +26,8 @@ export interface HttpOptions {
   readonly connectTimeoutMs: number
   readonly open: (url: URL, options: StreamableHTTPClientTransportOptions) => StreamableHTTPClientTransport
 }
+
+type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
 
 /** A notification stream that breaks is opened again without limit. */
 const RECONNECTION = {
@@ -47,8 +48,9 @@ export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true
   readonly #inner: StreamableHTTPClientTransport
   readonly #limits: AnswerLimits
-  /** The message that is being sent; the SDK does not pass it to fetch. */
-  readonly #current = new AsyncLocalStorage<Exchange>()
+  /** The messages that are being sent, by a key that only this process sees. */
+  readonly #sending = new Map<string, Exchange>()
+  #sent = 0
   readonly #open = new Map<MessageId, Exchange>()
 
   constructor({ url, headers, egress, limits, connectTimeoutMs, open }: HttpOptions) {
@@ -59,7 +61,7 @@ export class HttpTransport implements Transport {
       egress,
       connectTimeoutMs,
       maxBytes: Math.max(limits.call, limits.other),
-      current: () => this.#current.getStore(),
+      exchange: (key) => this.#sending.get(key),
     })
     this.#inner = open(new URL(url), { fetch, reconnectionOptions: RECONNECTION })
     this.#inner.onclose = () => this.onclose?.()
@@ -82,7 +84,7 @@ export class HttpTransport implements Transport {
   async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
     const id = requestId(message)
     if (id === undefined) {
-      await this.#current.run({ isRequest: false }, () => this.#inner.send(message))
+      await this.#send(message, { isRequest: false }, {})
       const cancelled = cancelledId(message)
       if (cancelled !== undefined) this.#end(cancelled)
       return
@@ -92,20 +94,18 @@ export class HttpTransport implements Transport {
     this.#open.set(id, exchange)
     options.requestSignal?.addEventListener('abort', () => this.#open.delete(id), { once: true })
     try {
-      await this.#current.run(exchange, () =>
-        this.#inner.send(message, {
-          ...(options.headers && { headers: options.headers }),
-          requestSignal: options.requestSignal
-            ? AbortSignal.any([options.requestSignal, stop.signal])
-            : stop.signal,
-          onRequestStreamEnd: () => {
-            options.onRequestStreamEnd?.()
-            if (this.#open.delete(id) && options.onRequestStreamEnd === undefined) {
-              this.onmessage?.(standIn(id, STREAM_ENDED))
-            }
-          },
-        }),
-      )
+      await this.#send(message, exchange, {
+        ...(options.headers && { headers: options.headers }),
+        requestSignal: options.requestSignal
+          ? AbortSignal.any([options.requestSignal, stop.signal])
+          : stop.signal,
+        onRequestStreamEnd: () => {
+          options.onRequestStreamEnd?.()
+          if (this.#open.delete(id) && options.onRequestStreamEnd === undefined) {
+            this.onmessage?.(standIn(id, STREAM_ENDED))
+          }
+        },
+      })
     } catch (error) {
       this.#open.delete(id)
       throw error
@@ -115,8 +115,19 @@ export class HttpTransport implements Transport {
   /** Ends the session of a legacy server. */
   async close(): Promise<void> {
     for (const id of [...this.#open.keys()]) this.#end(id)
-    await this.#current.run({ isRequest: false }, () => this.#inner.terminateSession()).catch(() => {})
+    await this.#inner.terminateSession().catch(() => {})
     await this.#inner.close()
+  }
+
+  /** The SDK does not pass the message to fetch, so a header does. */
+  async #send(message: JSONRPCMessage, exchange: Exchange, options: SendOptions): Promise<void> {
+    const key = String(this.#sent++)
+    this.#sending.set(key, exchange)
+    try {
+      await this.#inner.send(message, { ...options, headers: { ...options.headers, [EXCHANGE_HEADER]: key } })
+    } finally {
+      this.#sending.delete(key)
+    }
   }
 
   #receive(message: JSONRPCMessage): void {

@@ -81,9 +81,10 @@ export class Connection {
   readonly #calls = new Set<OpenCall>()
   /**
    * The call in whose stream a message arrived. A stream is read in the asynchronous context of the request that opened it;
-   * messages that belong to no stream of a request have no context.
+   * messages that belong to no stream of a request have no context. Only legacy HTTP servers send requests on such
+   * streams, and on Node 20 a context slows down every promise of the process, so that others have none.
    */
-  readonly #current = new AsyncLocalStorage<OpenCall | 'no call'>()
+  readonly #streams: AsyncLocalStorage<OpenCall | 'no call'> | undefined
   /** Receives why a request of the upstream was refused, once for each reason. */
   onRefused: (problem: string) => void = () => {}
   readonly #refused = new Set<string>()
@@ -91,6 +92,7 @@ export class Connection {
   /** The client connects after this. */
   constructor(deps: ConnectionDeps) {
     this.#deps = deps
+    this.#streams = deps.record.transport.type === 'http' ? new AsyncLocalStorage() : undefined
     this.lost = new Promise((resolve) => {
       this.#resolveLost = resolve
     })
@@ -168,7 +170,7 @@ export class Connection {
       for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
         const request = { method, params: cursor === undefined ? {} : { cursor } }
         const options = { timeout, signal: this.#closing.signal }
-        const answer = await this.#current.run('no call', () => client.request(request, page, options))
+        const answer = await this.#within('no call', () => client.request(request, page, options))
         const listed = answer[key]
         const found: readonly unknown[] = Array.isArray(listed) ? listed : []
         for (const item of found.slice(0, MAX_ITEMS - items.length)) items.push(read(item))
@@ -194,7 +196,7 @@ export class Connection {
     const call: OpenCall = { elicit: options.elicit, timer }
     this.#calls.add(call)
     try {
-      return await this.#current.run(call, () => this.#send(definition, args, options, timer.signal))
+      return await this.#within(call, () => this.#send(definition, args, options, timer.signal))
     } catch (error) {
       signal?.throwIfAborted()
       if (timer.isOver) throw new Fault('UPSTREAM_TIMEOUT', { upstream: record.name })
@@ -230,11 +232,15 @@ export class Connection {
     return result
   }
 
+  #within<Answer>(call: OpenCall | 'no call', request: () => Promise<Answer>): Promise<Answer> {
+    return this.#streams === undefined || this.isModern ? request() : this.#streams.run(call, request)
+  }
+
   /** Asks the question of a legacy upstream for the call that it belongs to. */
   async #elicited(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     const { sdk, scrub } = this.#deps
     const { InvalidParams, InvalidRequest } = sdk.ProtocolErrorCode
-    const current = this.#current.getStore()
+    const current = this.#streams?.getStore()
     const call = current ?? (this.#calls.size === 1 ? [...this.#calls][0] : undefined)
     if (call === undefined || call === 'no call' || !this.#calls.has(call) || call.elicit === undefined) {
       const problem = current === undefined && this.#calls.size > 1 ? AMBIGUOUS : NO_CALL
@@ -284,7 +290,7 @@ export class Connection {
     const options = { timeout: Math.min(record.timeout_ms, MAX_OFFERS_MS), ...(signal && { signal }) }
     const request = { method: 'completion/complete', params }
     try {
-      const response = this.#current.run('no call', () => client.request(request, completeAnswer, options))
+      const response = this.#within('no call', () => client.request(request, completeAnswer, options))
       return (await response).completion
     } catch (error) {
       signal?.throwIfAborted()

@@ -160,7 +160,7 @@ it('credentials are sent to the origin of the upstream only', async () => {
     egress: LOCAL,
     connectTimeoutMs: 5000,
     maxBytes: 1024,
-    current: () => undefined,
+    exchange: () => undefined,
   })
   for (const { url } of [ours, theirs]) await fetch(url)
   expect(ours.requests[0]?.headers.authorization).toBe('secret')
