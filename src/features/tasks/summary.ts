@@ -16,7 +16,7 @@ const PREVIEW = 500
 
 export const ageShape = z.string().describe('Time since the creation, such as 3m')
 
-export const taskRowShape = z.object({
+const taskRowShape = z.object({
   task_id: taskShape.shape.task_id,
   type: taskShape.shape.type,
   status: statusShape,
@@ -76,7 +76,7 @@ export const createdSummary = summaryView({
 })
 
 /** What a model needs to know about one task: the state, what it waits for, and how it ended. */
-export const taskSummaryShape = taskRowShape.extend({
+const taskSummaryShape = taskRowShape.extend({
   done: z.boolean().optional().describe('Whether the task has ended'),
   next_check_after_seconds: z.number().optional().describe('Seconds after which to check again'),
   live_workers: z.int().optional().describe('Number of recently active workers that take this type'),

@@ -16,8 +16,8 @@ const MAX_FOUND = 20
 const MAX_CHARACTERS = 16_000
 
 const findInput = z.strictObject({
-  query: z.string().max(500).describe('What the tool should do, in words; or the exact name of a tool'),
-  limit: z.int().min(1).max(MAX_FOUND).default(5).describe(`Number of tools, at most ${MAX_FOUND}`),
+  query: z.string().max(500),
+  limit: z.int().min(1).max(MAX_FOUND).default(5),
 })
 
 /** The two tools that a client is shown instead of all others. */
@@ -85,7 +85,7 @@ const callInput = z.strictObject({
 })
 
 /** Serves only calls that name no other tool: it says what is wrong with them. */
-export const callTool: RunTool = async (args, call) => {
+export const refuseCall: RunTool = async (args, call) => {
   try {
     if (call.flaw) throw call.flaw
     parse(callInput, splitIdentity(args, () => false).rest)

@@ -33,7 +33,7 @@ export function listingOf(toolsets: readonly ToolSet[], isComplete = false): Lis
   return listing
 }
 
-export const TOOLSETS_HEADER = 'x-asyncgate-toolsets'
+const TOOLSETS_HEADER = 'x-asyncgate-toolsets'
 
 /** The listing that a request asks for in its URL or else in its header, or the default. */
 export function requestedListing(url: string, headers: IncomingHttpHeaders, fallback: Listing): Listing {
@@ -47,7 +47,7 @@ export function requestedListing(url: string, headers: IncomingHttpHeaders, fall
 }
 
 /** Reads a list such as `agent,worker`. */
-export function readToolSets(text: string): readonly ToolSet[] {
+function readToolSets(text: string): readonly ToolSet[] {
   return text.split(',').map((part) => {
     const name = part.trim()
     const set = toolSetNamed(name)

@@ -14,7 +14,7 @@ import type { Gate } from '../../features/gate.ts'
 import { callInView } from '../../features/summary.ts'
 import { LEGACY_TOOLS } from '../legacy-tools/index.ts'
 import type { AnyLegacyTool, LegacyContext } from '../legacy-tools/legacy-tool.ts'
-import { CALL_TOOL, callTool, directCall, discoveryTools, FIND_TOOLS, findTools } from './discover.ts'
+import { CALL_TOOL, directCall, discoveryTools, FIND_TOOLS, findTools, refuseCall } from './discover.ts'
 import { withIdentity } from './identity.ts'
 import { type Listing, listingOf, listsOperation, type ToolNames, toolName } from './listing.ts'
 import { completeSchema, modelSchema } from './model-schema.ts'
@@ -93,7 +93,7 @@ export function gateTools({
   })
   const everything = listingOf(['all'])
   const byName = new Map(operations.map((operation) => [toolName(operation.name, toolNames), operation]))
-  add(CALL_TOOL, callTool, () => false)
+  add(CALL_TOOL, refuseCall, () => false)
   const list: ToolTable['list'] = (call, era) =>
     catalog.list({ ...call, listing: call.listing ?? fallback }, era)
   add(

@@ -262,7 +262,9 @@ describe('resumed streams', () => {
     const again = eventsOf(await client.get(two.url, eventId))
     expect((await nextMessage(again)).message).toMatchObject({
       id: 'call-1',
-      error: { data: { code: 'MCP_RESPONSE_NOT_FOUND', hint: expect.stringContaining('look for the tasks') } },
+      error: {
+        data: { code: 'MCP_RESPONSE_NOT_FOUND', hint: expect.stringContaining('look for the tasks') },
+      },
     })
     expect(await again()).toBeUndefined()
   })
