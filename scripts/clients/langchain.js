@@ -10,8 +10,10 @@ export async function connect(url) {
   return {
     revision: transport.protocolVersion,
     listTools: async () => tools.map(({ name }) => name),
-    // A result that is an error is thrown by the tool itself.
-    call: (name, args) => tools.find((tool) => tool.name === name).invoke(args),
+    // A result with one text is that text; a result that is an error is thrown by the tool itself.
+    call: async (name, args) => ({
+      content: [{ text: await tools.find((tool) => tool.name === name).invoke(args) }],
+    }),
     close: () => client.close(),
   }
 }
