@@ -441,7 +441,7 @@ const decider = (name: DeciderName, { input }: ModelTask) => ({
 
 const decisions = fc.record({
   by: deciders,
-  decision: fc.constantFrom('approve', 'approve', 'deny', 'answer', 'answer'),
+  decision: fc.constantFrom('approve', 'approve', 'deny', 'deny', 'answer'),
   payload: fc.constantFrom(undefined, undefined, { n: 0 }, { n: 7 }),
 })
 

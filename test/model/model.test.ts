@@ -9,6 +9,8 @@ import { inFile, inMemory, inPostgres, openSystem, type Place } from './system.t
 
 const RUNS = 250
 const MAX_COMMANDS = 60
+/** An outcome may be rare in one campaign by chance; it must not be out of reach of this many. */
+const MAX_CAMPAIGNS = 4
 
 /** `ASYNCGATE_RUNS` sets the number of runs in memory; the slower campaigns scale with it. */
 const scale = Number(process.env.ASYNCGATE_RUNS ?? RUNS) / RUNS
@@ -17,12 +19,15 @@ const [seed, path] = process.env.ASYNCGATE_SEED?.split(':') ?? []
 
 interface Campaign {
   readonly coverage: Coverage
-  readonly jitters: readonly number[]
+  readonly jitters: number[]
 }
 
-async function campaign(name: string, runs: number, open: () => Place): Promise<Campaign> {
-  const coverage = new Coverage()
-  const jitters: number[] = []
+async function campaign(
+  name: string,
+  runs: number,
+  open: () => Place,
+  { coverage, jitters }: Campaign = { coverage: new Coverage(), jitters: [] },
+): Promise<Campaign> {
   const property = fc.asyncProperty(
     rules,
     fc.nat(),
@@ -69,8 +74,12 @@ describe('model of the gate', () => {
   it(
     'the gate matches the model on SQLite in memory, and the campaign reaches every outcome',
     async () => {
-      const { coverage, jitters } = await campaign('on SQLite in memory', RUNS, inMemory)
+      const reached = await campaign('on SQLite in memory', RUNS, inMemory)
       if (path !== undefined || scale < 1) return
+      const { coverage, jitters } = reached
+      for (let n = 1; n < MAX_CAMPAIGNS && coverage.missing(REQUIRED).length > 0; n++) {
+        await campaign('on SQLite in memory', RUNS, inMemory, reached)
+      }
       expect(coverage.missing(REQUIRED)).toEqual([])
       expect(Math.min(...jitters)).toBeLessThan(500)
       expect(Math.max(...jitters)).toBeGreaterThan(4500)
