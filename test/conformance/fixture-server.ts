@@ -95,7 +95,8 @@ async function namedTask({ mcpReq }: ServerContext, call: Call) {
   const answer = acceptedContent(mcpReq.inputResponses, 'user_name', Name)
   const tool = tasks.tools.get('named_job')
   if (tool === undefined) throw unknownTool('named_job')
-  if (answer) return callTool(definition, tool, answer, call)
+  // This round ends here: the task asks nothing, so its call repeats none.
+  if (answer) return callTool(definition, tool, answer, { ...call, repeat: undefined })
   const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } } as const
   return inputRequired({
     inputRequests: { user_name: inputRequired.elicit({ message: 'What is your name?', requestedSchema }) },
