@@ -10,7 +10,7 @@ import type { TaskLine, TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation } from '../define-operation.ts'
 import { cursor, jsonObject, nextCursor, pageLimit, parse, taskId } from '../input.ts'
-import type { Cancellations } from './cancellations.ts'
+import { outlook } from './outlook.ts'
 import { type TaskView, taskShape } from './shape.ts'
 import { taskSummary } from './summary.ts'
 import { progressView, type ViewDeps, viewOf, viewsOf } from './view.ts'
@@ -31,11 +31,7 @@ export async function readableTask(engine: Engine, caller: Caller, id: string): 
 export const taskIdInput = z.strictObject({ task_id: taskId })
 
 /** Like get_task, for a caller that only checks the status: the result does not count as fetched. */
-export async function peekTask(
-  deps: ViewDeps & { readonly engine: Engine },
-  caller: Caller,
-  input: unknown,
-): Promise<TaskView> {
+export async function peekTask(deps: ViewDeps, caller: Caller, input: unknown): Promise<TaskView> {
   checkRole(caller, 'read')
   const { task_id } = parse(taskIdInput, input)
   return viewOf(deps, await readableTask(deps.engine, caller, task_id))
@@ -44,11 +40,8 @@ export async function peekTask(
 const peekTasksInput = z.strictObject({ task_ids: z.array(z.string()).max(1000) })
 
 /** The same for many tasks. Tasks that do not exist or that the caller may not see are left out. */
-export async function peekTasks(
-  { engine, cancellations }: { readonly engine: Engine; readonly cancellations: Cancellations },
-  caller: Caller,
-  input: unknown,
-): Promise<TaskView[]> {
+export async function peekTasks(deps: ViewDeps, caller: Caller, input: unknown): Promise<TaskView[]> {
+  const { engine, cancellations } = deps
   checkRole(caller, 'read')
   const known = parse(peekTasksInput, input).task_ids.filter(isUuid)
   if (known.length === 0) return []
@@ -58,7 +51,10 @@ export async function peekTasks(
   while (lines.length > 0) {
     const { rows, covered } = await readRecords(engine, tenant, lines)
     const readable = rows.filter(({ task }) => mayRead(task, caller))
-    views.push(...(await viewsOf(cancellations, tenant, readable)))
+    for (const view of await viewsOf(cancellations, tenant, readable)) {
+      const { hint } = await outlook(deps, tenant, view.type, view.task_id, view.status)
+      views.push(hint === undefined ? view : { ...view, hint })
+    }
     lines = lines.slice(covered)
   }
   return views
@@ -86,10 +82,10 @@ export const getTask = defineOperation({
   toolsets: ['agent', 'operator'],
   summary: taskSummary,
   rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
-  async run({ engine, cancellations, links, fetches }, caller, { task_id }) {
-    const record = await readableTask(engine, caller, task_id)
-    fetches.note(record.task, principalKey(caller.principal))
-    return viewOf({ cancellations, links }, record)
+  async run(services, caller, { task_id }) {
+    const record = await readableTask(services.engine, caller, task_id)
+    services.fetches.note(record.task, principalKey(caller.principal))
+    return viewOf(services, record)
   },
 })
 
