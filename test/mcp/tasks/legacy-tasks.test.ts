@@ -59,6 +59,7 @@ describe('tasks of 2025-11-25', () => {
       tools: { listChanged: true },
       prompts: {},
       resources: { subscribe: true },
+      completions: {},
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       logging: {},
     })

@@ -23,6 +23,7 @@ describe.each([
       tools: { listChanged: true },
       prompts: {},
       resources: { subscribe: true },
+      completions: {},
       extensions: { 'io.modelcontextprotocol/tasks': {} },
     })
   })
