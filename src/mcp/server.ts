@@ -46,8 +46,8 @@ export interface ServerDefinition {
   readonly tasks: TaskHandlers
   /** Watches a resource that the caller may read, and publishes its changes. Resolves with an unsubscribe function. */
   readonly watchResource?: (uri: string, call: Call) => Promise<() => void>
-  /** Has changes of the lists of a tenant noticed that other servers make, until it is stopped. */
-  readonly watchLists?: ((tenant: string) => ListWatch) | undefined
+  /** Has every change of the tools of a tenant noticed, also by other servers, until it is stopped. */
+  readonly watchLists?: (tenant: string) => ListWatch
   /** Registers further request handlers. */
   extend?(server: Server, callOf: CallOf): void
   /**
@@ -203,7 +203,7 @@ export function defineServer(
       tasks,
       onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
       watchResource: (uri, call) => own.watch(uri, call),
-      watchLists: gate.isShared ? (tenant) => watched.watch(tenant) : undefined,
+      watchLists: (tenant) => watched.watch(tenant),
       extend: (server, callOf) => serveReads(reads, server, callOf, onError),
     },
     onLists(listener) {

@@ -10,8 +10,8 @@ export interface ListWatch {
 }
 
 /**
- * Keeps the tools of a tenant in memory while its clients listen for changes. On a shared database the changes of other
- * servers are only noticed for tenants in memory.
+ * Keeps the tools of a tenant in memory while its clients listen for changes, because changes are only noticed for
+ * tenants in memory.
  */
 export class WatchedLists {
   readonly #sources: readonly TaskToolSource[]
