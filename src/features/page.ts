@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { text } from './input.ts'
 
-/** The paging fields of a list that is small enough to be returned as a whole. */
+/** The paging fields of a list that is small enough for one response. */
 export const optionalPage = {
   limit: z
     .int()
