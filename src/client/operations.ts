@@ -2284,10 +2284,15 @@ export interface FetchTaskEmailInput {
 
 export type FetchTaskEmailAnswer = GetEmailAnswer
 
-export type ListUpstreamsInput = Record<string, never>
+export interface ListUpstreamsInput {
+  /** Maximum number of items per page; all items if absent */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
 
 export interface ListUpstreamsAnswer {
-  /** All upstreams, sorted by name */
+  /** The upstreams, sorted by name */
   readonly upstreams: readonly {
     /** Name of the upstream */
     readonly name: string
@@ -2409,6 +2414,8 @@ export interface ListUpstreamsAnswer {
       } | null
     }
   }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
 }
 
 export interface GetUpstreamInput {
@@ -2815,10 +2822,15 @@ export interface AcceptUpstreamToolAnswer {
   readonly accepted: Readonly<Record<string, unknown>> | null
 }
 
-export type ListPoliciesInput = Record<string, never>
+export interface ListPoliciesInput {
+  /** Maximum number of items per page; all items if absent */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
 
 export interface ListPoliciesAnswer {
-  /** All rules, in the order in which they are evaluated */
+  /** The rules, in the order in which they are evaluated */
   readonly policies: readonly {
     /** Id of the rule */
     readonly id: string
@@ -2878,6 +2890,8 @@ export interface ListPoliciesAnswer {
     /** For calls of upstream tools */
     readonly upstream: string
   }
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
 }
 
 export interface GetPolicyInput {
@@ -3130,10 +3144,15 @@ export interface TestPolicyAnswer {
   }[]
 }
 
-export type ListRedactionPatternsInput = Record<string, never>
+export interface ListRedactionPatternsInput {
+  /** Maximum number of items per page; all items if absent */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
 
 export interface ListRedactionPatternsAnswer {
-  /** All patterns */
+  /** The patterns, built-in ones first */
   readonly patterns: readonly {
     /** Name of the pattern, used in rules */
     readonly name: string
@@ -3154,6 +3173,8 @@ export interface ListRedactionPatternsAnswer {
     /** Who made the last change, as kind:id; null unless source is api */
     readonly updated_by: string | null
   }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
 }
 
 export interface PutRedactionPatternInput {
@@ -3202,10 +3223,15 @@ export interface RemoveRedactionPatternAnswer {
   readonly removed: boolean
 }
 
-export type ListSessionsInput = Record<string, never>
+export interface ListSessionsInput {
+  /** Maximum number of items per page; all items if absent */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
 
 export interface ListSessionsAnswer {
-  /** The sessions that you may see */
+  /** The sessions that you may see, oldest first */
   readonly sessions: readonly {
     /** Id of the session */
     readonly session_id: string
@@ -3237,6 +3263,8 @@ export interface ListSessionsAnswer {
     /** Time of the last call */
     readonly last_call_at: string
   }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
 }
 
 export interface GetSessionInput {
@@ -3828,7 +3856,7 @@ export abstract class Operations {
     return this.call(ROUTES.fetchTaskEmail, input, options)
   }
 
-  /** List upstreams. For admins: the MCP servers behind this gate, sorted by name, with their settings, health and the number of listed and quarantined tools. */
+  /** List upstreams. For admins: the MCP servers behind this gate, sorted by name, with their settings, health and the number of listed and quarantined tools. Repeat with next_cursor until it is null. */
   listUpstreams(input: ListUpstreamsInput = {}, options?: CallOptions): Promise<ListUpstreamsAnswer> {
     return this.call(ROUTES.listUpstreams, input, options)
   }
@@ -3856,7 +3884,7 @@ export abstract class Operations {
     return this.call(ROUTES.acceptUpstreamTool, input, options)
   }
 
-  /** List policies. For admins: the rules that allow, block, redact or require approval of tasks and calls of upstream tools, in the order in which they are evaluated, and the default actions where no rule decides. */
+  /** List policies. For admins: the rules that allow, block, redact or require approval of tasks and calls of upstream tools, in the order in which they are evaluated, and the default actions where no rule decides. Repeat with next_cursor until it is null. */
   listPolicies(input: ListPoliciesInput = {}, options?: CallOptions): Promise<ListPoliciesAnswer> {
     return this.call(ROUTES.listPolicies, input, options)
   }
@@ -3881,7 +3909,7 @@ export abstract class Operations {
     return this.call(ROUTES.testPolicy, input, options)
   }
 
-  /** List redaction patterns. For admins: the patterns that rules can name to redact text, built-in patterns first. */
+  /** List redaction patterns. For admins: the patterns that rules can name to redact text, built-in patterns first. Repeat with next_cursor until it is null. */
   listRedactionPatterns(
     input: ListRedactionPatternsInput = {},
     options?: CallOptions,
@@ -3905,7 +3933,7 @@ export abstract class Operations {
     return this.call(ROUTES.removeRedactionPattern, input, options)
   }
 
-  /** List sessions. The sessions of clients that call upstream tools: their principal, their calls in progress and waiting, and their limits. Agents see their own sessions, admins all. */
+  /** List sessions. The sessions of clients that call upstream tools: their principal, their calls in progress and waiting, and their limits. Agents see their own sessions, admins all. Repeat with next_cursor until it is null. */
   listSessions(input: ListSessionsInput = {}, options?: CallOptions): Promise<ListSessionsAnswer> {
     return this.call(ROUTES.listSessions, input, options)
   }

@@ -157,6 +157,8 @@ const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number)
   remembered: ['Approved and remembered: a new rule allows this until the given date.'],
   denied: ['Denied. The task is canceled.'],
   answered: ['Answered. The task is queued.'],
+  decline: ['Declined. The upstream continues the call without an answer.'],
+  cancel: ['Dismissed. The upstream continues the call without an answer.'],
   canceled: (done, skipped) => [
     `Canceled ${tasks(done)}.${skipped > 0 ? ` ${tasks(skipped)} had already ended and did not change.` : ''}`,
   ],

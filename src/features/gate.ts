@@ -16,6 +16,7 @@ import type { Client } from './sessions/sessions.ts'
 import { toolTypes } from './task-types/operations.ts'
 import { activeTasks } from './tasks/active-tasks.ts'
 import { type CallState, openCall, sealCall } from './tasks/call-state.ts'
+import { completeTaskId } from './tasks/complete-task-id.ts'
 import { type ChangeListener, follow } from './tasks/follow.ts'
 import { peekTask, peekTasks } from './tasks/read-task.ts'
 import { stats } from './tasks/stats.ts'
@@ -77,6 +78,8 @@ export function openGate(options: GateOptions) {
     /** The state of a tool call that its client will repeat, as a signed text. */
     sealCall: (caller: Caller, tool: string, state: CallState) => sealCall(engine, caller, tool, state),
     openCall: (caller: Caller, tool: string, sealed: string) => openCall(engine, caller, tool, sealed),
+    /** The newest tasks of the caller whose ids begin with a prefix. */
+    completeTaskId: (caller: Caller, input: unknown) => completeTaskId(engine, caller, input),
     /** Whether other processes can change tasks too. */
     isShared: options.store.shared,
     activeTasks: (caller: Caller, input: unknown = {}) => activeTasks(engine, caller, input),

@@ -32,6 +32,7 @@ import {
   type ToolTable,
   wantsProgress,
 } from './tools/tool.ts'
+import { type ListWatch, WatchedLists } from './tools/watched-lists.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
 import type { PeerResponse } from './transport/peer.ts'
 
@@ -45,6 +46,8 @@ export interface ServerDefinition {
   readonly tasks: TaskHandlers
   /** Watches a resource that the caller may read, and publishes its changes. Resolves with an unsubscribe function. */
   readonly watchResource?: (uri: string, call: Call) => Promise<() => void>
+  /** Has every change of the tools of a tenant noticed, also by other servers, until it is stopped. */
+  readonly watchLists?: (tenant: string) => ListWatch
   /** Registers further request handlers. */
   extend?(server: Server, callOf: CallOf): void
   /**
@@ -184,6 +187,7 @@ export function defineServer(
   const all = [typeTools(gate, waitTool), ...sources]
   const tasks = taskHandlers({ gate, waitTool, onError })
   const own = new OwnReads(gate, tasks.watch)
+  const watched = new WatchedLists(all, onError)
   // The URIs of the gate begin with its own scheme, which no upstream can serve.
   const reads: ReadSource[] = [own, ...all.flatMap((source) => source.reads ?? [])]
   return {
@@ -199,6 +203,7 @@ export function defineServer(
       tasks,
       onUnmatchedResponse: (response, call) => tasks.questions.late(response, call),
       watchResource: (uri, call) => own.watch(uri, call),
+      watchLists: (tenant) => watched.watch(tenant),
       extend: (server, callOf) => serveReads(reads, server, callOf, onError),
     },
     onLists(listener) {

@@ -307,6 +307,15 @@ describe('tasks answer', () => {
     })
   })
 
+  it.each(['--decline', '--cancel'])('answer %s is refused for the question of a worker', async (flag) => {
+    const { task_id } = await asking({ kind: 'input', request: { message: 'How large?' } })
+    expect(await ask('tasks', 'answer', task_id, flag)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not one of an upstream'),
+    })
+    expect(await ask('tasks', 'answer', task_id, '3')).toMatchObject({ code: 0 })
+  })
+
   it('answer refers to approvals if the question is an approval', async () => {
     const { task_id } = await asking(approval('Go on?'))
     expect((await ask('tasks', 'answer', task_id, '1')).stderr).toContain('asyncgate approvals approve')

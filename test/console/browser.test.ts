@@ -1,9 +1,11 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Gate } from '../../src/features/gate.ts'
-import { openGateway } from '../gateway/calls/support.ts'
+import { says } from '../gateway/calls/stub.ts'
+import { openGateway, until } from '../gateway/calls/support.ts'
 import { chromiumProgram, launchChromium } from '../support/chromium.ts'
 import { admin, agent, describeGates, worker } from '../support/gates.ts'
+import { awaitingInput } from '../support/questions.ts'
 import { ask, held, hold, lease, look, openTasks, statusOf } from '../support/steps.ts'
 import { inspect } from './inspection.ts'
 import { KEY, LOCKED, STUCK, servePages } from './support.ts'
@@ -92,6 +94,52 @@ describe.skipIf(program === undefined)('the console in Chromium', () => {
         await page.getByText('is not valid JSON').waitFor()
         expect(page.url()).toBe(address)
         expect((await page.reload())?.status()).toBe(200)
+      })
+
+      it.each([
+        ['Decline', 'decline', 'Declined.', false],
+        ['Dismiss', 'cancel', 'Dismissed.', false],
+        // The page shows the end of the call in place of the notice.
+        ['Decline', 'decline', 'succeeded', true],
+        ['Dismiss', 'cancel', 'succeeded', true],
+      ])('%s sends %s to the upstream without an answer and shows %s, with scripts: %s', async (...row) => {
+        const [button, action, shown, javaScriptEnabled] = row
+        const schema = { type: 'object', properties: { size: { type: 'string' } }, required: ['size'] }
+        const elicitation = { message: 'Which size?', schema }
+        const gateway = await openGateway(open, {
+          tools: {
+            order: {
+              run: async (_, { elicit, signal = new AbortController().signal }) =>
+                says(JSON.stringify(await elicit?.(elicitation, signal))),
+            },
+          },
+        })
+        const task_id = await gateway.call('order')
+        await until(async () => (await statusOf(gateway.gate, { task_id })) === 'input_required')
+        const { url } = await servePages(gateway.gate)
+        const { page, problems } = await openWindow({ javaScriptEnabled })
+        await page.goto(`${url}/console/tasks/${task_id}`)
+        // The answer is required for Answer only.
+        await page.getByLabel('Answer, as JSON').fill('')
+        await page.getByRole('button', { name: 'Answer', exact: true }).click()
+        expect(await statusOf(gateway.gate, { task_id })).toBe('input_required')
+        await page.getByRole('button', { name: button }).click()
+        await page.getByText(shown).first().waitFor()
+        expect(await gateway.ended(task_id)).toMatchObject({
+          status: 'succeeded',
+          result: { result: says(JSON.stringify({ action })) },
+        })
+        expect(problems).toEqual([])
+      })
+
+      it('a question of a worker cannot be declined or dismissed', async () => {
+        const { gate } = await open({ realTime: true })
+        const { task_id } = await awaitingInput(gate)
+        const { url } = await servePages(gate)
+        const { page } = await openWindow()
+        await page.goto(`${url}/console/tasks/${task_id}`)
+        await page.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+        expect(await page.getByRole('button', { name: /Decline|Dismiss/ }).count()).toBe(0)
       })
 
       it('sign-in, decision and sign-out work without JavaScript', async () => {

@@ -37,6 +37,7 @@ export const upstreamSteps: readonly Step[] = [
   no('add_upstream', { ...WIKI, transport: { type: 'http', url: 'https://127.0.0.1/' } }, 'VALIDATION_ERROR'),
   no('add_upstream', { ...WIKI, transport: { type: 'stdio', command: 'sh' } }, 'VALIDATION_ERROR'),
   ok('list_upstreams', ROOT, { upstreams: [{ name: 'wiki', counts: { quarantined: 1, listed: 0 } }] }),
+  ok('list_upstreams', { ...ROOT, cursor: 'wiki' }, { upstreams: [], next_cursor: null }),
   ok(
     'get_upstream',
     { ...ROOT, name: 'wiki' },

@@ -65,7 +65,7 @@ export interface Options {
   /** The query of the URL; by default that of programs. */
   readonly query?: string
   /** Options of the gate besides its store. */
-  readonly parts?: (store: Store) => Partial<GateOptions>
+  readonly parts?: (store: Store) => Partial<GateOptions> | Promise<Partial<GateOptions>>
   /** Wraps the gate for the endpoint. */
   readonly wrap?: (gate: Gate) => Gate
 }
@@ -181,7 +181,7 @@ export async function startMcp(options: Options = {}): Promise<McpServer> {
 export async function openMcp(options: Options = {}): Promise<McpServer> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-mcp-'))
   const store = await openSqliteStore({ path: join(folder, 'gate.db') })
-  const gate = openGate({ ...options.parts?.(store), store, sweeping: false })
+  const gate = openGate({ ...(await options.parts?.(store)), store, sweeping: false })
   const server = await serveMcp(gate, options)
   return new McpServer(server.url, gate, server.endpoint, server.errors, async () => {
     await server.close()

@@ -10,7 +10,7 @@ import type {
 
 const AT = '2026-01-01T00:00:00.000Z'
 
-function session(session_id: string, principal: string): SessionView {
+export function session(session_id: string, principal: string): SessionView {
   return {
     session_id,
     principal,
@@ -27,20 +27,19 @@ function session(session_id: string, principal: string): SessionView {
   }
 }
 
-/** Two fixed sessions, one of bob and one of alice. Their calls are never made. */
+/** Fixed sessions, by default one of bob and one of alice. Their calls are never made. */
 export class FakeSessions implements Sessions {
   readonly tenant: number
   readonly #sessions: Map<string, SessionView>
 
-  constructor(tenant: number) {
+  constructor(tenant: number, all = [session('bobs', 'agent:bob'), session('alices', 'agent:alice')]) {
     this.tenant = tenant
-    const all = [session('bobs', 'agent:bob'), session('alices', 'agent:alice')]
     this.#sessions = new Map(all.map((each) => [each.session_id, each]))
   }
 
   /** Sets them on a gate. */
-  static at(gate: Gate, tenant: number): void {
-    gate.toolCalls.sessions = new FakeSessions(tenant)
+  static at(gate: Gate, tenant: number, all?: SessionView[]): void {
+    gate.toolCalls.sessions = new FakeSessions(tenant, all)
   }
 
   async list(): Promise<readonly SessionView[]> {

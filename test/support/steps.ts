@@ -168,6 +168,34 @@ export function override(store: Store, members: Partial<Store>): Store {
   })
 }
 
+interface EntryListeners {
+  readonly reads?: (kind: string) => void
+  readonly writes?: (kind: string) => void
+}
+
+/** Has the listeners called with the kind of the entries of each read and write. */
+export function notingEntries({ reads, writes }: EntryListeners): (store: Store) => Store {
+  return (store) => {
+    const { entries } = store
+    const noted: Store['entries'] = {
+      ...entries,
+      list(...args) {
+        reads?.(args[1])
+        return entries.list(...args)
+      },
+      several(...args) {
+        reads?.(args[1])
+        return entries.several(...args)
+      },
+      put(entry, expected) {
+        writes?.(entry.kind)
+        return entries.put(entry, expected)
+      },
+    }
+    return override(store, { entries: noted })
+  }
+}
+
 /** Detects whether hints from other processes arrive. */
 export class HintProbe {
   #heard = false

@@ -85,7 +85,7 @@ export const taskRoutes = [
       const action = textIn(form, 'action')
       const answer = action === undefined ? { content: read(form, 'content') } : { action }
       await call(answerQuestion, { task_id, n: numberIn(form, 'n'), ...answer })
-      return redirect(itemPath('tasks', task_id), { notice: 'answered' })
+      return redirect(itemPath('tasks', task_id), { notice: action ?? 'answered' })
     },
     showTask,
   ),

@@ -10,6 +10,7 @@ import { nextCursor, pageLimit, taskId, text } from '../input.ts'
 import { readableTask } from '../tasks/read-task.ts'
 import { EMAIL_DIRECTIONS, EMAIL_STATUSES, type Email, type Mail } from './email.ts'
 import { emailShape, emailStatusShape, emailView, fullEmailShape, fullEmailView } from './shape.ts'
+import { emailListSummary } from './summary.ts'
 
 async function readableEmail(
   engine: Engine,
@@ -86,6 +87,7 @@ export const listEmails = defineOperation({
     emails: z.array(emailShape).readonly().describe('The emails of this page, without their content'),
     next_cursor: nextCursor,
   }),
+  summary: emailListSummary,
   access: 'list',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/emails' },

@@ -39,6 +39,8 @@ export const emailShape = z.object({
   archived_at: time.nullable().describe('When the email was archived; null if it was not'),
 })
 
+export type EmailView = z.output<typeof emailShape>
+
 export const fullEmailShape = emailShape.extend({
   body: json.describe(
     'JSON if the email carries JSON, otherwise its text; null if the content is no longer stored',
@@ -53,7 +55,7 @@ export const fullEmailShape = emailShape.extend({
     .describe('The attachments'),
 })
 
-export function emailView(email: Email): z.output<typeof emailShape> {
+export function emailView(email: Email): EmailView {
   const { agents: _, by: __, archive_copy: ___, ...rest } = email
   return {
     ...rest,

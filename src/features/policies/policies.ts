@@ -4,8 +4,10 @@ import { principalKey } from '../../core/principal.ts'
 import { patternOf, writtenPattern } from '../../policy/pattern.ts'
 import { ruleOf, writtenRule } from '../../policy/rule.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
-import { text, withoutNulls } from '../input.ts'
-import { checkPattern, patternShape, policyShape } from './shape.ts'
+import { nextCursor, text, withoutNulls } from '../input.ts'
+import { optionalPage, pageOf } from '../page.ts'
+import { checkPattern, patternShape, policyDefaultsShape, policyShape } from './shape.ts'
+import { patternListSummary, policyListSummary } from './summary.ts'
 
 const ruleInput = z.strictObject({ id: text(255).describe('Id of the rule') })
 
@@ -13,25 +15,23 @@ export const listPolicies = defineOperation({
   name: 'list_policies',
   title: 'List policies',
   description:
-    'For admins: the rules that allow, block, redact or require approval of tasks and calls of upstream tools, in the order in which they are evaluated, and the default actions where no rule decides.',
-  input: z.strictObject({}),
+    'For admins: the rules that allow, block, redact or require approval of tasks and calls of upstream tools, in the order in which they are evaluated, and the default actions where no rule decides. Repeat with next_cursor until it is null.',
+  input: z.strictObject(optionalPage),
   output: z.object({
-    policies: z.array(policyShape).readonly().describe('All rules, in the order in which they are evaluated'),
-    defaults: z
-      .object({
-        plain: z.string().describe('For tasks that are not calls of upstream tools'),
-        upstream: z.string().describe('For calls of upstream tools'),
-      })
-      .describe('The action where no rule decides'),
+    policies: z.array(policyShape).readonly().describe('The rules, in the order in which they are evaluated'),
+    defaults: policyDefaultsShape,
+    next_cursor: nextCursor,
   }),
+  summary: policyListSummary,
   access: 'manage',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/policies' },
-  async run({ engine, policies }, caller) {
+  async run({ engine, policies }, caller, page) {
     const { tenant } = await engine.tenant(caller.tenant)
     const { rules, book } = await policies.refresh(tenant)
     const views = book.rules.flatMap(({ id }) => rules.get(id)?.view ?? [])
-    return { policies: views, defaults: { ...policies.parts.defaults } }
+    const { items, next_cursor } = pageOf(views, ({ id }) => id, page)
+    return { policies: items, defaults: { ...policies.parts.defaults }, next_cursor }
   },
 })
 
@@ -102,16 +102,23 @@ export const removePolicy = defineOperation({
 export const listRedactionPatterns = defineOperation({
   name: 'list_redaction_patterns',
   title: 'List redaction patterns',
-  description: 'For admins: the patterns that rules can name to redact text, built-in patterns first.',
-  input: z.strictObject({}),
-  output: z.object({ patterns: z.array(patternShape).readonly().describe('All patterns') }),
+  description:
+    'For admins: the patterns that rules can name to redact text, built-in patterns first. Repeat with next_cursor until it is null.',
+  input: z.strictObject(optionalPage),
+  output: z.object({
+    patterns: z.array(patternShape).readonly().describe('The patterns, built-in ones first'),
+    next_cursor: nextCursor,
+  }),
+  summary: patternListSummary,
   access: 'manage',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/redaction-patterns' },
-  async run({ engine, policies }, caller) {
+  async run({ engine, policies }, caller, page) {
     const { tenant } = await engine.tenant(caller.tenant)
     const { patterns } = await policies.refresh(tenant)
-    return { patterns: [...patterns.values()].map(({ view }) => view) }
+    const views = [...patterns.values()].map(({ view }) => view)
+    const { items, next_cursor } = pageOf(views, ({ name }) => name, page)
+    return { patterns: items, next_cursor }
   },
 })
 

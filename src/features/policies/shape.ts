@@ -32,6 +32,14 @@ const origin = {
     .describe('Who made the last change, as kind:id; null unless source is api'),
 }
 
+/** The actions where no rule decides. */
+export const policyDefaultsShape = z
+  .object({
+    plain: z.string().describe('For tasks that are not calls of upstream tools'),
+    upstream: z.string().describe('For calls of upstream tools'),
+  })
+  .describe('The action where no rule decides')
+
 export const policyShape = z.object({ ...ruleRecord.shape, ...origin })
 export type PolicyView = z.output<typeof policyShape>
 

@@ -13,6 +13,7 @@ import { sinceReceiptId, sinceSeq } from './get-receipt.ts'
 import { ledgerReceipt, ledgerStatus } from './ledger-receipt.ts'
 import { LEDGER_STATUSES, type LedgerReceipt, ledgerReceiptShape } from './ledger-shape.ts'
 import { findReceipts, nextReceiptCursor, receiptPath, receiptType } from './list-receipts.ts'
+import { ledgerSummary } from './summary.ts'
 
 /** The receipts that record a change of an obligation: taken on, ended or escalated. */
 const LEDGER_TYPES: readonly ReceiptType[] = [
@@ -45,6 +46,7 @@ export const listReceiptsLedger = defineOperation({
     receipts: z.array(ledgerReceiptShape).readonly().describe('The receipts of this page'),
     next_cursor: nextReceiptCursor,
   }),
+  summary: ledgerSummary,
   access: 'receipts',
   toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/ledger' },

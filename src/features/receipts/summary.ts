@@ -4,6 +4,7 @@ import { age, line, summaryView } from '../summary.ts'
 import type { TaskView } from '../tasks/shape.ts'
 import { ageShape, taskRow } from '../tasks/summary.ts'
 import type { ReceiptView } from './get-receipt.ts'
+import { type LedgerReceipt, ledgerReceiptShape, NA } from './ledger-shape.ts'
 
 const receiptRowShape = z.object({
   receipt_id: z.string().describe('Id of the receipt'),
@@ -45,9 +46,41 @@ export const obligationsSummary = summaryView({
   }),
 })
 
+const MAX_LINE = 60
+const MAX_OUTCOME = 100
+
+const ledgerRowShape = z.object({
+  receipt_id: z.string().describe('Id of the receipt'),
+  task_id: z.string().describe('The task that the receipt is about; NA if it is about none'),
+  phase: ledgerReceiptShape.shape.phase,
+  status: ledgerReceiptShape.shape.status.optional().describe('How the task ended'),
+  age: ageShape.describe('Time since the receipt was written, such as 3m'),
+  task: z.string().describe('Summary of the task'),
+  outcome: z.string().optional().describe('Result, error or reason, in one line'),
+})
+
+export const ledgerSummary = summaryView({
+  shape: z.object({ receipts: z.array(ledgerRowShape), next_cursor: nextCursor }),
+  defaults: { limit: 15 },
+  of: (page: { receipts: readonly LedgerReceipt[]; next_cursor: string | null }, now) => ({
+    receipts: page.receipts.map((receipt) => {
+      const outcome = receipt.phase === 'escalate' ? receipt.escalation_reason : receipt.outcome_text
+      return {
+        receipt_id: receipt.receipt_id,
+        task_id: receipt.task_id,
+        phase: receipt.phase,
+        ...(receipt.status !== NA && { status: receipt.status }),
+        age: age(receipt.created_at, now),
+        task: line(receipt.task_summary, MAX_LINE),
+        ...(outcome !== NA && { outcome: line(outcome, MAX_OUTCOME) }),
+      }
+    }),
+    next_cursor: page.next_cursor,
+  }),
+})
+
 /** The number of items of each kind in a digest. The rest is listed by the operation that the digest names. */
 const SHOWN = 10
-const MAX_LINE = 60
 
 const rowsShape = z.object({
   count: z.int().describe('Number of items that were read'),

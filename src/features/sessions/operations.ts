@@ -4,6 +4,8 @@ import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
+import { nextCursor } from '../input.ts'
+import { optionalPage, pageOf } from '../page.ts'
 import { type CreateAnswer, type CreateDeps, createTask } from '../tasks/create.ts'
 import { countFitting } from '../tasks/task-search.ts'
 import {
@@ -18,6 +20,7 @@ import {
   sessionsOf,
   setSessionInput,
 } from './sessions.ts'
+import { sessionListSummary } from './summary.ts'
 import type { ToolCallQueue } from './tool-call-queue.ts'
 import { readToolCall, TOOL_CALL } from './tool-calls.ts'
 
@@ -25,15 +28,23 @@ export const listSessions = defineOperation({
   name: 'list_sessions',
   title: 'List sessions',
   description:
-    'The sessions of clients that call upstream tools: their principal, their calls in progress and waiting, and their limits. Agents see their own sessions, admins all.',
-  input: z.strictObject({}),
-  output: z.object({ sessions: z.array(sessionShape).readonly().describe('The sessions that you may see') }),
+    'The sessions of clients that call upstream tools: their principal, their calls in progress and waiting, and their limits. Agents see their own sessions, admins all. Repeat with next_cursor until it is null.',
+  input: z.strictObject(optionalPage),
+  output: z.object({
+    sessions: z.array(sessionShape).readonly().describe('The sessions that you may see, oldest first'),
+    next_cursor: nextCursor,
+  }),
+  summary: sessionListSummary,
   actor: 'agent',
   access: 'list',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/sessions' },
-  async run({ engine, toolCalls }, caller) {
-    return { sessions: await visibleSessions(engine, await registryOf(engine, toolCalls, caller), caller) }
+  async run({ engine, toolCalls }, caller, page) {
+    const visible = await visibleSessions(engine, await registryOf(engine, toolCalls, caller), caller)
+    // Each server lists its own sessions first, so the order must not depend on the server that responds.
+    const sorted = visible.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+    const { items, next_cursor } = pageOf(sorted, ({ session_id }) => session_id, page)
+    return { sessions: items, next_cursor }
   },
 })
 
@@ -102,6 +113,8 @@ export const endSession = defineOperation({
     return ended
   },
 })
+
+const orderOf = ({ began_at, session_id }: SessionView) => `${began_at} ${session_id}`
 
 async function registryOf(engine: Engine, toolCalls: ToolCallQueue, caller: Caller): Promise<Sessions> {
   return sessionsOf(toolCalls.sessions, (await engine.tenant(caller.tenant)).tenant)

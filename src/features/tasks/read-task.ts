@@ -2,20 +2,15 @@ import { z } from 'zod'
 import { checkReader, checkRole } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { isUuid } from '../../core/ids.ts'
-import { parseCanonical } from '../../core/json/json.ts'
-import { LOG_LEVELS } from '../../core/log.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Task } from '../../core/task.ts'
-import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
-import type { LogLine } from '../../store/entries.ts'
 import type { TaskLine, TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation } from '../define-operation.ts'
-import { cursor, jsonObject, nextCursor, pageLimit, parse, taskId, time } from '../input.ts'
-import { objectOf } from '../policies/values.ts'
-import type { Cancellations } from './cancellations.ts'
+import { cursor, jsonObject, nextCursor, pageLimit, parse, taskId } from '../input.ts'
+import { outlook } from './outlook.ts'
 import { type TaskView, taskShape } from './shape.ts'
 import { taskSummary } from './summary.ts'
 import { progressView, type ViewDeps, viewOf, viewsOf } from './view.ts'
@@ -36,11 +31,7 @@ export async function readableTask(engine: Engine, caller: Caller, id: string): 
 export const taskIdInput = z.strictObject({ task_id: taskId })
 
 /** Like get_task, for a caller that only checks the status: the result does not count as fetched. */
-export async function peekTask(
-  deps: ViewDeps & { readonly engine: Engine },
-  caller: Caller,
-  input: unknown,
-): Promise<TaskView> {
+export async function peekTask(deps: ViewDeps, caller: Caller, input: unknown): Promise<TaskView> {
   checkRole(caller, 'read')
   const { task_id } = parse(taskIdInput, input)
   return viewOf(deps, await readableTask(deps.engine, caller, task_id))
@@ -49,11 +40,8 @@ export async function peekTask(
 const peekTasksInput = z.strictObject({ task_ids: z.array(z.string()).max(1000) })
 
 /** The same for many tasks. Tasks that do not exist or that the caller may not see are left out. */
-export async function peekTasks(
-  { engine, cancellations }: { readonly engine: Engine; readonly cancellations: Cancellations },
-  caller: Caller,
-  input: unknown,
-): Promise<TaskView[]> {
+export async function peekTasks(deps: ViewDeps, caller: Caller, input: unknown): Promise<TaskView[]> {
+  const { engine, cancellations } = deps
   checkRole(caller, 'read')
   const known = parse(peekTasksInput, input).task_ids.filter(isUuid)
   if (known.length === 0) return []
@@ -63,7 +51,10 @@ export async function peekTasks(
   while (lines.length > 0) {
     const { rows, covered } = await readRecords(engine, tenant, lines)
     const readable = rows.filter(({ task }) => mayRead(task, caller))
-    views.push(...(await viewsOf(cancellations, tenant, readable)))
+    for (const view of await viewsOf(cancellations, tenant, readable)) {
+      const { hint } = await outlook(deps, tenant, view.type, view.task_id, view.status)
+      views.push(hint === undefined ? view : { ...view, hint })
+    }
     lines = lines.slice(covered)
   }
   return views
@@ -91,10 +82,10 @@ export const getTask = defineOperation({
   toolsets: ['agent', 'operator'],
   summary: taskSummary,
   rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
-  async run({ engine, cancellations, links, fetches }, caller, { task_id }) {
-    const record = await readableTask(engine, caller, task_id)
-    fetches.note(record.task, principalKey(caller.principal))
-    return viewOf({ cancellations, links }, record)
+  async run(services, caller, { task_id }) {
+    const record = await readableTask(services.engine, caller, task_id)
+    services.fetches.note(record.task, principalKey(caller.principal))
+    return viewOf(services, record)
   },
 })
 
@@ -143,56 +134,3 @@ export const getTaskProgress = defineOperation({
     }
   },
 })
-
-const lineShape = z.object({
-  at: time.describe('Time at which the server stored the line'),
-  level: z.enum(LOG_LEVELS).describe('Severity of the line'),
-  text: z.string().describe('Text of the line'),
-  context: jsonObject.optional().describe('Data that the worker added to the line'),
-  truncated: z
-    .literal(true)
-    .optional()
-    .describe('Present on the last line of a full log: everything after it was dropped'),
-})
-
-export const listLogs = defineOperation({
-  name: 'list_logs',
-  title: 'List the log of a task',
-  description:
-    'Returns the lines that workers logged about a task, oldest first. A line with truncated: true means that the log is full. ' +
-    'For the progress of the work use get_task.',
-  input: z.strictObject({ task_id: taskId, limit: pageLimit, cursor }),
-  output: z.object({
-    lines: z.array(lineShape).readonly().describe('The lines, oldest first'),
-    next_cursor: nextCursor,
-  }),
-  access: 'read',
-  toolsets: ['operator'],
-  rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
-  async run({ engine }, caller, { task_id, limit, cursor }) {
-    const { tenant } = await engine.tenant(caller.tenant)
-    const task = await engine.reading(() => engine.store.reads.state(tenant, task_id))
-    if (task === undefined) throw new Fault('TASK_NOT_FOUND', { task_id })
-    checkReader(task, caller)
-    const scope = { tenant, query: { list: 'logs', task_id } }
-    const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
-    const found = await engine.reading(() => engine.store.logs.list(tenant, task_id, after, limit + 1))
-    const lines = found.slice(0, limit)
-    const last = lines.at(-1)
-    const hasMore = found.length > limit && last !== undefined
-    return {
-      lines: lines.map(lineView),
-      next_cursor: hasMore ? await engine.cursors.write(scope, last.n) : null,
-    }
-  },
-})
-
-function lineView({ at, level, text, context, is_last }: LogLine): z.output<typeof lineShape> {
-  return {
-    at: isoTime(at),
-    level,
-    text,
-    ...(context !== null && { context: objectOf(parseCanonical(context)) }),
-    ...(is_last && { truncated: true }),
-  }
-}

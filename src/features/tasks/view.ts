@@ -9,9 +9,9 @@ import { isoOrNull, isoTime } from '../../core/time.ts'
 import { storedMembers, storedOrNull } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import type { Links } from '../links.ts'
 import { openQuestionView, payloadOf } from '../questions/view.ts'
 import type { Cancellations } from './cancellations.ts'
+import { type OutlookDeps, outlook } from './outlook.ts'
 import type { TaskView } from './shape.ts'
 import { deliveryOf, requirementsOf, storedInput } from './task-input.ts'
 
@@ -108,19 +108,20 @@ function attemptEnd(task: Task): number | null {
   return task.status === 'leased' || task.status === 'running' ? timeoutAt(task, task.lease) : null
 }
 
-export interface ViewDeps {
+export interface ViewDeps extends OutlookDeps {
   readonly cancellations: Cancellations
-  readonly links: Links
 }
 
-/** The view of one task, with its cancellation, its page in the console and how to approve it. */
-export async function viewOf({ cancellations, links }: ViewDeps, record: TaskRecord): Promise<TaskView> {
+/** The view of one task, with its cancellation, its page in the console and what it is waiting for. */
+export async function viewOf(deps: ViewDeps, record: TaskRecord): Promise<TaskView> {
+  const { cancellations, links } = deps
   const { tenant, task_id, status } = record.task
   const shown = isInterrupted(record.task) ? await cancellations.shownFor(tenant, [record]) : undefined
+  const { hint } = await outlook(deps, tenant, record.spec.type, task_id, status)
   return {
     ...taskView(record, shown?.get(task_id)),
     ...links.console(task_id, status),
-    ...(status === 'pending_approval' && { hint: links.approval(task_id) }),
+    ...(hint !== undefined && { hint }),
   }
 }
 

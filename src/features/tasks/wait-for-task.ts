@@ -46,12 +46,8 @@ export const waitForTask = defineOperation({
   summary: taskSummary,
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
   example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', principal_id: 'planner', wait_seconds: 50 },
-  async run(
-    { engine, cancellations, links, fetches, workers, taskTypes },
-    caller,
-    { task_id, wait_seconds, until },
-    signal,
-  ) {
+  async run(services, caller, { task_id, wait_seconds, until }, signal) {
+    const { engine, fetches } = services
     const isReached = until === 'done' ? isTerminal : isAtRest
     const { tenant } = await engine.tenant(caller.tenant)
     let isOver = false
@@ -81,11 +77,11 @@ export const waitForTask = defineOperation({
         if (!engine.wakeups.stopped) record = await readableTask(engine, caller, task_id)
       }
       const { status } = record.task
-      const task = await viewOf({ cancellations, links }, record)
+      const task = await viewOf(services, record)
       fetches.note(record.task, principalKey(caller.principal))
       return {
         ...task,
-        ...(await outlook({ engine, links, workers, taskTypes }, tenant, record.spec.type, task_id, status)),
+        ...(await outlook(services, tenant, record.spec.type, task_id, status)),
         done: isTerminal(status),
         next_check_after_seconds: pauseAfter(status),
       }

@@ -7,9 +7,11 @@ import { type Caller, GATE, principalKey } from '../../core/principal.ts'
 import { isWithinLimit } from '../../core/receipt.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
-import { text } from '../input.ts'
+import { nextCursor, text } from '../input.ts'
+import { optionalPage, pageOf } from '../page.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import { addUpstreamInput, fitting } from './shape.ts'
+import { upstreamListSummary } from './summary.ts'
 import {
   ruledUpstreamShape,
   type UpstreamRegistry,
@@ -24,16 +26,20 @@ export const listUpstreams = defineOperation({
   name: 'list_upstreams',
   title: 'List upstreams',
   description:
-    'For admins: the MCP servers behind this gate, sorted by name, with their settings, health and the number of listed and quarantined tools.',
-  input: z.strictObject({}),
+    'For admins: the MCP servers behind this gate, sorted by name, with their settings, health and the number of listed and quarantined tools. Repeat with next_cursor until it is null.',
+  input: z.strictObject(optionalPage),
   output: z.object({
-    upstreams: z.array(upstreamShape).readonly().describe('All upstreams, sorted by name'),
+    upstreams: z.array(upstreamShape).readonly().describe('The upstreams, sorted by name'),
+    next_cursor: nextCursor,
   }),
+  summary: upstreamListSummary,
   access: 'manage',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/upstreams' },
-  async run({ engine, upstreams }, caller) {
-    return { upstreams: (await registryOf(engine, upstreams, caller)).list() }
+  async run({ engine, upstreams }, caller, page) {
+    const all = (await registryOf(engine, upstreams, caller)).list()
+    const { items, next_cursor } = pageOf(all, ({ name }) => name, page)
+    return { upstreams: items, next_cursor }
   },
 })
 

@@ -9,6 +9,7 @@ import { drainField } from '../leases/shape.ts'
 import { checkedTypes, publishedTypesInput } from '../task-types/published-types.ts'
 import type { WorkerRegistry } from './registry.ts'
 import { WORKER_STATES, workerShape } from './shape.ts'
+import { workerListSummary } from './summary.ts'
 
 export const listWorkers = defineOperation({
   name: 'list_workers',
@@ -27,6 +28,7 @@ export const listWorkers = defineOperation({
       .describe('The workers of this page. With state, a page may have fewer than limit and not be the last'),
     next_cursor: nextCursor,
   }),
+  summary: workerListSummary,
   access: 'read',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/workers' },

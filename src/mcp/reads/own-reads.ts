@@ -1,4 +1,5 @@
 import {
+  type CompleteResult,
   type GetPromptResult,
   type Prompt,
   ProtocolError,
@@ -10,12 +11,15 @@ import {
 } from '@modelcontextprotocol/server'
 import { type ErrorCode, Fault } from '../../core/errors.ts'
 import type { Gate } from '../../features/gate.ts'
+import type { Completing } from '../../features/upstreams/upstreams.ts'
 import type { TaskWatch } from '../tasks/watch.ts'
 import { listCaller, taskCaller } from '../tools/identity.ts'
 import { type Call, META_PREFIX, type ReadSource } from '../tools/tool.ts'
 
 const SCHEME = 'asyncgate://'
 const TASK = /^asyncgate:\/\/tasks\/([0-9a-f-]{36})(\/result(?:\?offset=(\d{1,15}))?)?$/i
+const TASK_TEMPLATE = `${SCHEME}tasks/{id}`
+const RESULT_TEMPLATE = `${TASK_TEMPLATE}/result{?offset}`
 const JSON_TYPE = 'application/json'
 const MAX_LISTED = 10
 /** A task that is larger is shown without its payload and its result. */
@@ -49,7 +53,7 @@ export class OwnReads implements ReadSource {
 
   /** The list of the newest tasks changes too often to be announced. */
   capabilities() {
-    return { prompts: {}, resources: { subscribe: true } }
+    return { prompts: {}, resources: { subscribe: true }, completions: {} }
   }
 
   async prompts(): Promise<Prompt[]> {
@@ -70,14 +74,14 @@ export class OwnReads implements ReadSource {
   async templates(): Promise<ResourceTemplateType[]> {
     return [
       {
-        uriTemplate: `${SCHEME}tasks/{id}`,
+        uriTemplate: TASK_TEMPLATE,
         name: 'task',
         title: 'A task',
         description: 'The current state of a task',
         mimeType: JSON_TYPE,
       },
       {
-        uriTemplate: `${SCHEME}tasks/{id}/result{?offset}`,
+        uriTemplate: RESULT_TEMPLATE,
         name: 'task_result',
         title: 'The result of a task',
         description: `The result of a task that has ended, in pages: _meta["${NEXT}"] is the URI of the next page`,
@@ -115,8 +119,14 @@ export class OwnReads implements ReadSource {
     }
   }
 
-  async complete(): Promise<undefined> {
-    return undefined
+  /** Completes the id of a task in the templates. Like a read, it never reaches an upstream. */
+  async complete({ ref, argument }: Completing, call: Call): Promise<CompleteResult | undefined> {
+    if (ref.type !== 'ref/resource' || !isOwnUri(ref.uri)) return undefined
+    const isTaskId = [TASK_TEMPLATE, RESULT_TEMPLATE].includes(ref.uri) && argument.name === 'id'
+    if (!isTaskId) return { completion: { values: [] } }
+    const prefix = argument.value
+    const { values, hasMore } = await this.#gate.completeTaskId(listCaller(call), { prefix })
+    return { completion: { values: [...values], hasMore } }
   }
 
   onChange(): () => void {

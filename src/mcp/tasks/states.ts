@@ -8,7 +8,7 @@ import type { Call } from '../tools/tool.ts'
 import { clientQuestion, type Viewer } from './client-questions.ts'
 import { PollMeter, pollInterval } from './poll-interval.ts'
 import { ended } from './results.ts'
-import { approvalWords, inputWords, statusMessage } from './status-messages.ts'
+import { type Fresh, freshWords, inputWords, statusMessage } from './status-messages.ts'
 
 /** The statuses of tasks in MCP, in both revisions. */
 type McpStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
@@ -83,13 +83,12 @@ export class TaskStates {
   }
 
   /** A task that was created a moment ago. */
-  fresh({ task_id, status }: Pick<TaskView, 'task_id' | 'status'>): TaskHandle {
-    const isPending = status === 'pending_approval'
+  fresh(created: Fresh): TaskHandle {
+    const { task_id, status } = created
     const created_at = isoTime(taskTime(task_id))
-    const message = isPending ? approvalWords({ task_id }, this.#links) : 'Waits for a worker.'
     const task = { task_id, status, created_at, updated_at: created_at }
     // A handle has no question, so a client that can show it finds it with its first poll.
-    return this.#handle(task, 'working', message, false)
+    return this.#handle(task, 'working', freshWords(created, this.#links), false)
   }
 
   /** A client of 2025-11-25 is asked while it waits for the result, if it is connected. */

@@ -17,7 +17,7 @@ export function statusMessage(task: TaskView, links: Links): string | undefined 
 function wordsOf(task: TaskView, links: Links): string | undefined {
   switch (task.status) {
     case 'queued':
-      return queuedWords(task)
+      return withHint(queuedWords(task), task.hint)
     case 'leased':
       return 'A worker has taken it.'
     case 'running':
@@ -35,11 +35,25 @@ function wordsOf(task: TaskView, links: Links): string | undefined {
   }
 }
 
-function queuedWords({ attempt, expiry_count, max_attempts, next_eligible_at }: TaskView): string {
+function queuedWords(task: TaskView): string {
+  const { attempt, expiry_count, max_attempts, next_eligible_at } = task
   const from = next_eligible_at === null ? '' : `, not before ${next_eligible_at}`
   if (attempt > 0) return `Waits for another try after ${attempt} of at most ${max_attempts}${from}.`
   if (expiry_count > 0) return `Waits for another worker: one gave no sign any more${from}.`
   return `Waits for a worker${from}.`
+}
+
+/** The status of a task that was created a moment ago. */
+export function freshWords({ task_id, status, hint }: Fresh, links: Links): string {
+  if (status === 'pending_approval') return approvalWords({ task_id }, links)
+  return cut(withHint('Waits for a worker.', hint), MAX_LENGTH)
+}
+
+export type Fresh = Pick<TaskView, 'task_id' | 'status'> & { readonly hint?: string | undefined }
+
+/** The hint of a queued task says that no live worker serves its type. */
+function withHint(words: string, hint: string | undefined): string {
+  return hint === undefined ? words : `${words} ${hint}`
 }
 
 type Waiting = Pick<TaskView, 'task_id'> & Partial<Pick<TaskView, 'question'>>

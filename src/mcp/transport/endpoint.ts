@@ -207,6 +207,10 @@ export class Endpoint {
       ...(version !== undefined && { protocolVersionHeader: version }),
     })
     if (kind === 'legacy') return this.#legacy.handle({ request, response, body, call, open })
+    const watch = isListening(body)
+      ? this.#options.definition.watchLists?.(call.credential.tenant)
+      : undefined
+    await watch?.loaded
     await serveWeb(request, response, body, (web) => {
       // A stream of changes ends when the server stops.
       const lasting = isListening(body)
@@ -214,7 +218,7 @@ export class Endpoint {
         : web
       this.#calls.set(lasting, call)
       return this.#modern.fetch(lasting, { parsedBody: body })
-    })
+    }).finally(() => watch?.stop())
   }
 }
 

@@ -7,6 +7,7 @@ import type { Caller } from '../../core/principal.ts'
 import type { ServerDefinition } from '../server.ts'
 import type { Listing } from '../tools/listing.ts'
 import { LIST_KINDS } from '../tools/tool.ts'
+import type { ListWatch } from '../tools/watched-lists.ts'
 import type { Introduction } from './client-instance.ts'
 import { type ClientPeer, type PeerResponse, PeerState, type SendToPeer } from './peer.ts'
 import { type EventBudget, type EventId, ResumableStream, streamId } from './resumable-stream.ts'
@@ -50,6 +51,7 @@ export class ClientSession {
   /** The tools that the client may have listed. */
   #listed: readonly Tool[] | undefined
   #listing: Listing | undefined
+  #watch: ListWatch | undefined
   #openCalls = 0
 
   constructor(credential: Credential, introduction: Introduction, now: number, deps: SessionDeps) {
@@ -167,6 +169,7 @@ export class ClientSession {
    */
   async openStream(response: ServerResponse, { last, primes, listing }: StreamOptions): Promise<void> {
     this.#listing = listing
+    this.#watch ??= this.#deps.definition.watchLists?.(this.credential.tenant)
     this.#listed = await this.#tools()
     this.#stream ??= new ResumableStream(streamId(undefined, nonce()) ?? '', this.#deps.budget)
     const stream = this.#stream
@@ -181,6 +184,7 @@ export class ClientSession {
 
   /** Releases the connection and the memory of the session. */
   close(): void {
+    this.#watch?.stop()
     this.#tasks?.close()
     this.#state?.close()
     this.#stream?.abandon()

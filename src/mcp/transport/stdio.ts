@@ -52,6 +52,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
   const state = new PeerState()
+  const watch = definition.watchLists?.(credential.tenant)
   const stopUpdates = onResources((uri) => {
     bus.publish({ kind: 'resource_updated', uri })
     const method = 'notifications/resources/updated'
@@ -90,6 +91,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     async close() {
       unsubscribe()
       stopUpdates()
+      watch?.stop()
       state.close()
       // A client that closed its end has left; any other did not ask to cancel its calls.
       if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)

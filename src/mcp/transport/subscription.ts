@@ -103,6 +103,9 @@ export class Subscription {
       if (own !== undefined) this.#resources.set(view.task_id, { uris: own, seen: this.#stateOf(view) })
     }
     const lists = honouredLists(this.#asked.notifications, definition.capabilities('modern'))
+    const watch = lists.toolsListChanged && definition.watchLists?.(tenant)
+    if (watch) this.#stops.push(watch.stop)
+    await watch?.loaded
     const stop = bus.subscribe((event) => {
       const notification = listNotification(event, lists)
       if (notification === undefined) return

@@ -5,7 +5,7 @@ import { callInView } from '../../../src/features/summary.ts'
 import { listTaskTypes } from '../../../src/features/task-types/operations.ts'
 import { summaryTypeShape, toolName } from '../../../src/features/task-types/shape.ts'
 import { admin, agent, describeGates, worker } from '../../support/gates.ts'
-import { ask, finish, lease, override, refusal } from '../../support/steps.ts'
+import { ask, finish, lease, notingEntries, refusal } from '../../support/steps.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -82,16 +82,7 @@ describeGates('published task types', (open, storeName) => {
     // Copies of a shared database are read again in intervals.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const reads = vi.fn()
-    const { gate } = await open({
-      wrap: (store) =>
-        override(store, {
-          entries: {
-            ...store.entries,
-            list: (...args) => reads(args[1]) ?? store.entries.list(...args),
-            several: (...args) => reads(args[1]) ?? store.entries.several(...args),
-          },
-        }),
-    })
+    const { gate } = await open({ wrap: notingEntries({ reads }) })
     await publish(gate)
     await ask(gate, { type: 'digest', payload: { page: 'a' } })
     reads.mockClear()
@@ -164,15 +155,7 @@ describeGates('published task types', (open, storeName) => {
 
   it('publishing the same types again writes nothing', async () => {
     const writes = vi.fn()
-    const { gate } = await open({
-      wrap: (store) =>
-        override(store, {
-          entries: {
-            ...store.entries,
-            put: (entry, expected) => writes(entry.kind) ?? store.entries.put(entry, expected),
-          },
-        }),
-    })
+    const { gate } = await open({ wrap: notingEntries({ writes }) })
     await publish(gate)
     const before = await get(gate)
     writes.mockClear()

@@ -1,7 +1,16 @@
 import { expect, it, vi } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { admin, agent, describeGates } from '../../support/gates.ts'
-import { ask, failTask, lease, look, override, receiptsOf, refusal, refusals } from '../../support/steps.ts'
+import {
+  ask,
+  failTask,
+  lease,
+  look,
+  notingEntries,
+  receiptsOf,
+  refusal,
+  refusals,
+} from '../../support/steps.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -179,18 +188,7 @@ describeGates('task type registry', (open, storeName) => {
 
   it('types are read once, not for each task', async () => {
     const reads = vi.fn()
-    const { gate } = await open({
-      wrap: (store) =>
-        override(store, {
-          entries: {
-            ...store.entries,
-            list(...args) {
-              reads(args[1])
-              return store.entries.list(...args)
-            },
-          },
-        }),
-    })
+    const { gate } = await open({ wrap: notingEntries({ reads }) })
     await Promise.all([
       ask(gate),
       ask(gate),

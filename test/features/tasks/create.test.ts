@@ -32,6 +32,7 @@ describeGates('create_task', (open) => {
       status: 'queued',
       summary: null,
       payload: {},
+      hint: answer.hint,
       payload_pointer: `inline://task/${answer.task_id}`,
       body: null,
       inputs: {},

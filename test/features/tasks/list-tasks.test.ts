@@ -26,7 +26,8 @@ describeGates('list_tasks', (open) => {
     const { tasks, next_cursor } = await gate.listTasks(agent())
     expect(idsOf(tasks)).toEqual(ids.toReversed())
     expect(next_cursor).toBeNull()
-    expect(tasks[0]).toEqual(await gate.getTask(agent(), { task_id: ids[4] }))
+    const { hint: _, ...task } = await gate.getTask(agent(), { task_id: ids[4] })
+    expect(tasks[0]).toEqual(task)
   })
 
   it('list_tasks filters by status, with both spellings of canceled', async () => {

@@ -21,6 +21,11 @@ describeGates('outlook of a task', (open, storeName) => {
     expect(created).toMatchObject({ status: 'queued', live_workers: 0, hint: NO_WORKER })
     const waited = await soon(gate.waitForTask(agent(), { task_id: created.task_id, wait_seconds: 0 }))
     expect(waited).toMatchObject({ done: false, live_workers: 0, hint: NO_WORKER })
+    const { task_id } = created
+    expect(await gate.getTask(agent(), { task_id })).toMatchObject({ hint: NO_WORKER })
+    expect(await gate.peekTasks(agent(), { task_ids: [task_id] })).toMatchObject([{ hint: NO_WORKER }])
+    await gate.registerWorker(worker('w1'), { worker_id: 'w1', accept_types: ['report'] })
+    expect(await gate.getTask(agent(), { task_id })).not.toHaveProperty('hint')
   })
 
   it('live_workers counts workers that take the type or any type', async () => {

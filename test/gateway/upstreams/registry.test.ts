@@ -29,7 +29,7 @@ describeGates('the upstream registry', (open) => {
   it('only admins can add, read and remove upstreams', async () => {
     const { url } = await httpFixture('modern')
     const { gate, upstreams } = await withUpstreams(open)
-    expect(await gate.listUpstreams(admin(), {})).toEqual({ upstreams: [] })
+    expect(await gate.listUpstreams(admin(), {})).toEqual({ upstreams: [], next_cursor: null })
     const added = await gate.addUpstream(admin(), at(url))
     expect(added).toMatchObject({
       name: 'fix',

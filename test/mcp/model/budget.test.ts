@@ -77,15 +77,13 @@ describe('the token budget of what a model reads', () => {
   })
 
   it.each([
-    'list_tasks',
-    'list_inbox',
-    'list_receipts',
-    'list_open_obligations',
-    'list_approvals',
-    'list_task_types',
-    'list_workers',
-  ])('a page of %s fits', async (name) => {
+    ['list_tasks', 'tasks', 20],
+    ['list_inbox', 'items', 15],
+    ['list_receipts', 'receipts', 15],
+    ['list_open_obligations', 'open_obligations', 15],
+  ])('a page of %s is full and fits', async (name, member, rows) => {
     const text = await textOf(name)
+    expect(JSON.parse(text)[member]).toHaveLength(rows)
     expect(countTokens(text)).toBeLessThanOrEqual(LIST_LIMIT)
   })
 

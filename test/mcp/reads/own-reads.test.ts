@@ -108,6 +108,33 @@ describe('the prompts and resources of the gate', () => {
     }
   })
 
+  it('every official client completes the id of a task from its newest tasks', async () => {
+    const served = await serve([])
+    for (const client of await clientsOf(served)) {
+      const ids: string[] = []
+      for (let i = 0; i < 22; i++) ids.unshift(await created(client))
+      const { task_id: foreign } = await served.gate.createTask(agent('other'), { type: 'sum' })
+      const completed = async (value: string, uri = 'asyncgate://tasks/{id}', name = 'id') => {
+        const ref = { type: 'ref/resource' as const, uri }
+        return (await client.complete({ ref, argument: { name, value } })).completion
+      }
+      expect(await completed('')).toEqual({ values: ids.slice(0, 20), hasMore: true })
+      const [id = ''] = ids
+      const one = { values: [id], hasMore: false }
+      expect(await completed(id.slice(0, 35).toUpperCase())).toMatchObject({
+        values: expect.arrayContaining([id]),
+      })
+      expect(await completed(id)).toEqual(one)
+      expect(await completed(id, 'asyncgate://tasks/{id}/result{?offset}')).toEqual(one)
+      expect((await completed(foreign)).values).toEqual([])
+      expect((await completed(id, 'asyncgate://tasks/{id}/result{?offset}', 'offset')).values).toEqual([])
+      expect((await completed(id, 'asyncgate://other/{id}')).values).toEqual([])
+      for (const odd of [`${id}0`, '%', 'x', '\0']) {
+        expect(await completed(odd)).toEqual({ values: [], hasMore: false })
+      }
+    }
+  })
+
   it('a client of 2025-11-25 subscribes to a task and is told of its changes until it unsubscribes', async () => {
     const served = await serve([])
     for (const isLocal of [false, true]) {

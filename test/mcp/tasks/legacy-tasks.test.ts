@@ -12,7 +12,7 @@ import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { admin, agent, worker } from '../../support/gates.ts'
 import { PROGRAM_LISTING } from '../../support/program.ts'
 import { type Answer, contentOf, type McpServer, openMcp, startMcp } from '../endpoint.ts'
-import { complete, fail, offerSum, progress, take } from './task-work.ts'
+import { complete, fail, offerSum, progress, take, UNSERVED } from './task-work.ts'
 
 /** The schemas of the SDK of that revision, by which each result is validated. */
 const RESULT_SCHEMAS: Readonly<Record<string, z.ZodType>> = {
@@ -35,7 +35,8 @@ async function begin(server: McpServer, args: object = {}, meta?: object): Promi
   const params = { name: 'sum', arguments: args, task: { ttl: 60_000 }, ...(meta && { _meta: meta }) }
   const { body } = await ask(server, 'tools/call', params)
   const { task } = CreateTaskResultSchema.parse(body?.result)
-  expect(task).toMatchObject({ status: 'working', statusMessage: 'Waits for a worker.', ttl: null })
+  const statusMessage = expect.stringMatching(/^Waits for a worker\./)
+  expect(task).toMatchObject({ status: 'working', statusMessage, ttl: null })
   return task.taskId
 }
 
@@ -58,6 +59,7 @@ describe('tasks of 2025-11-25', () => {
       tools: { listChanged: true },
       prompts: {},
       resources: { subscribe: true },
+      completions: {},
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       logging: {},
     })
@@ -81,6 +83,17 @@ describe('tasks of 2025-11-25', () => {
     const params = { name: 'asyncgate.create_task', arguments: { type: 'x' }, task: {} }
     const asked = await ask(server, 'tools/call', params)
     expect(asked.body?.result).toMatchObject({ content: [], task: { status: 'working' } })
+  })
+
+  it('the status message says that no worker serves the type until one does', async () => {
+    const server = await start()
+    const params = { name: 'sum', arguments: {}, task: {} }
+    const { task } = CreateTaskResultSchema.parse(await resultOf(server, 'tools/call', params))
+    expect(task.statusMessage).toBe(UNSERVED)
+    const asked = () => resultOf(server, 'tasks/get', { taskId: task.taskId })
+    expect(await asked()).toMatchObject({ statusMessage: UNSERVED })
+    await server.gate.registerWorker(worker('w2'), { worker_id: 'w2', accept_types: ['sum'] })
+    expect(await asked()).toMatchObject({ statusMessage: 'Waits for a worker.' })
   })
 
   it('tasks/get and tasks/result work, and tasks/result can be repeated', async () => {

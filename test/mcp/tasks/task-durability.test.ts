@@ -6,7 +6,7 @@ import { PROGRAM } from '../../support/program.ts'
 import { ARTIFACTS } from '../../support/steps.ts'
 import { contentOf, serveMcp } from '../endpoint.ts'
 import { TaskClient } from './task-client.ts'
-import { complete, offerSum, progress, SUM, take } from './task-work.ts'
+import { complete, offerSum, progress, SUM, take, UNSERVED } from './task-work.ts'
 
 const KEY = 'a-key-of-the-tests'
 
@@ -86,7 +86,7 @@ describeGates(
       const { taskId } = await here.start('sum')
       const subscription = await here.listen({ taskIds: [taskId] })
       await subscription.next()
-      expect(await subscription.task()).toMatchObject({ statusMessage: 'Waits for a worker.' })
+      expect(await subscription.task()).toMatchObject({ statusMessage: UNSERVED })
       const held = await take(otherGate)
       await progress(otherGate, held, { message: 'adding' })
       // A load round may also have seen the task when it was leased.

@@ -15,6 +15,10 @@ export const SUM = {
   tool: { name: 'sum', wait_seconds: 20 },
 }
 
+/** The status message of a queued `sum` while no worker serves it. */
+export const UNSERVED =
+  'Waits for a worker. No worker has served type sum in the last 2 minutes. The task waits until one does.'
+
 export async function offerSum(gate: Gate, more: object = {}): Promise<void> {
   await gate.registerTaskType(admin(), { ...SUM, ...more })
 }

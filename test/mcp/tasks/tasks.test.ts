@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { agent } from '../../support/gates.ts'
+import { agent, worker } from '../../support/gates.ts'
 import { contentOf, type McpServer, startMcp } from '../endpoint.ts'
 import { TaskClient } from './task-client.ts'
-import { complete, fail, offerSum, progress, take } from './task-work.ts'
+import { complete, fail, offerSum, progress, take, UNSERVED } from './task-work.ts'
 
 const ARGS = { numbers: [1, 2] }
 
@@ -23,6 +23,7 @@ describe.each([
       tools: { listChanged: true },
       prompts: {},
       resources: { subscribe: true },
+      completions: {},
       extensions: { 'io.modelcontextprotocol/tasks': {} },
     })
   })
@@ -30,13 +31,24 @@ describe.each([
   it('a call returns a handle that every API can read', async () => {
     const { server, client } = await start()
     const task = await client.start('sum', { ...ARGS, agent_id: 'alice' })
-    expect(task).toMatchObject({ status: 'working', statusMessage: 'Waits for a worker.', ttlMs: null })
+    expect(task).toMatchObject({ status: 'working', statusMessage: UNSERVED, ttlMs: null })
     expect(task).not.toHaveProperty('result')
     const view = await server.gate.getTask(agent('alice'), { task_id: task.taskId })
     expect(view).toMatchObject({ type: 'sum', payload: ARGS, created_at: task.createdAt })
     const seen = await client.get(task.taskId)
     const { content: _, ...handle } = task
     expect(seen).toEqual({ ...handle, resultType: 'complete' })
+  })
+
+  it('the status message says that no worker serves the type until one does', async () => {
+    const { server, client } = await start()
+    const { taskId, statusMessage } = await client.start('sum', ARGS)
+    expect(statusMessage).toBe(UNSERVED)
+    await server.gate.registerWorker(worker('w2'), { worker_id: 'w2', accept_types: ['sum'] })
+    expect((await client.get(taskId)).statusMessage).toBe('Waits for a worker.')
+    expect((await client.start('sum', ARGS)).statusMessage).toBe('Waits for a worker.')
+    await server.gate.unregisterWorker(worker('w2'), { worker_id: 'w2' })
+    expect((await client.get(taskId)).statusMessage).toBe(UNSERVED)
   })
 
   it('tasks/get returns progress and includes the result', async () => {

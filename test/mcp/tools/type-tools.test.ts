@@ -258,6 +258,14 @@ it('built-in tools are listed while the database is unavailable, and calls of ot
 
 it('subscribers are notified that the list has changed', async () => {
   const server = await startMcp()
+  const { until, cancel } = await listening(server)
+  await register(server.gate)
+  await until('notifications/tools/list_changed')
+  await cancel()
+})
+
+/** A client that listens for changes of the list, and has not listed the tools before. */
+async function listening(server: McpServer) {
   const response = await server.listen({ toolsListChanged: true })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let heard = ''
@@ -265,11 +273,8 @@ it('subscribers are notified that the list has changed', async () => {
     while (!heard.includes(text)) heard += (await reader?.read())?.value ?? ''
   }
   await until('notifications/subscriptions/acknowledged')
-  await server.gate.toolTypes('default')
-  await register(server.gate)
-  await until('notifications/tools/list_changed')
-  await reader?.cancel()
-})
+  return { until, cancel: async () => reader?.cancel() }
+}
 
 describe('a published type as a tool', () => {
   const parts = () => ({ settings: { type_tools: 'published' } }) as const
@@ -320,17 +325,10 @@ describe('a published type as a tool', () => {
 
   it('subscribers are notified when a worker publishes a tool', async () => {
     const server = await startMcp({ parts })
-    const response = await server.listen({ toolsListChanged: true })
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-    let heard = ''
-    const until = async (text: string) => {
-      while (!heard.includes(text)) heard += (await reader?.read())?.value ?? ''
-    }
-    await until('notifications/subscriptions/acknowledged')
-    await server.gate.toolTypes('default')
+    const { until, cancel } = await listening(server)
     await publish(server.gate)
     await until('notifications/tools/list_changed')
-    await reader?.cancel()
+    await cancel()
   })
 })
 

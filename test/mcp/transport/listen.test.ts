@@ -14,7 +14,7 @@ import { agent } from '../../support/gates.ts'
 import { PROGRAM_LISTING } from '../../support/program.ts'
 import { modernPost, openMcp, startMcp } from '../endpoint.ts'
 import { type Message, type SubscriptionReader, TASKS_META, TaskClient } from '../tasks/task-client.ts'
-import { complete, offerSum, progress, take } from '../tasks/task-work.ts'
+import { complete, offerSum, progress, take, UNSERVED } from '../tasks/task-work.ts'
 
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 const SHARED: Credential = { kind: 'shared', tenant: 'default' }
@@ -46,7 +46,7 @@ describe.each([true, false])('a task subscription over HTTP, fast path %s', (fas
     expect(await subscription.task()).toMatchObject({
       taskId,
       status: 'working',
-      statusMessage: 'Waits for a worker.',
+      statusMessage: UNSERVED,
     })
     const held = await take(gate)
     expect(await subscription.task()).toMatchObject({ statusMessage: 'A worker has taken it.' })
@@ -266,7 +266,7 @@ describe('task subscriptions over stdio', () => {
     const notifications = { taskIds: [taskId], toolsListChanged: true }
     send(modernPost('subscriptions/listen', { _meta: TASKS_META, notifications }, {}, 'ears').body)
     expect(await find(({ method }) => method === ACK)).toMatchObject({ params: { notifications } })
-    await notified('Waits for a worker.')
+    await notified(UNSERVED)
     await take(gate)
     await notified('A worker has taken it.')
     await offerSum(gate, { description: 'Adds up.' })

@@ -171,6 +171,9 @@ const answer = serverCommand({
   notes: () => '@FILE reads the answer from a file, - from standard input.',
   async run(client, input, output) {
     const [task_id = '', given] = input.args
+    if (input.flag('decline') && input.flag('cancel')) {
+      throw new CliError(EXIT.usage, 'Use either --decline or --cancel.')
+    }
     const action = input.flag('decline') ? 'decline' : input.flag('cancel') ? 'cancel' : undefined
     const { question, status } = await client.call('getTask', { task_id })
     if (question === null || question.kind !== 'input') {
