@@ -3,32 +3,42 @@ import { against } from './against/index.ts'
 import { engine } from './engine/index.ts'
 import { gateway } from './gateway/index.ts'
 import { http } from './http/index.ts'
+import { peers } from './peers/index.ts'
 import { Report } from './report.ts'
 import { workers } from './worker/index.ts'
 
 type Suite = (report: Report, args: readonly string[]) => Promise<void>
 
 const SUITES: Record<string, Suite> = {
-  engine,
-  http,
-  worker: workers,
-  gateway,
-  against: (report, [ref, suite]) => against(report, ref ?? 'HEAD', suite),
+  engine: withoutOptions(engine),
+  http: withoutOptions(http),
+  worker: withoutOptions(workers),
+  gateway: withoutOptions(gateway),
+  against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),
+  peers,
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { json: { type: 'string' } },
-})
-const name = positionals[0] ?? 'engine'
+/** Refuses options, and passes the other arguments on. */
+function withoutOptions(suite: Suite): Suite {
+  return (report, args) => suite(report, parseArgs({ args: [...args], allowPositionals: true }).positionals)
+}
+
+const args = process.argv.slice(2)
+const jsonAt = args.indexOf('--json')
+const [, json] = jsonAt < 0 ? [] : args.splice(jsonAt, 2)
+if (jsonAt >= 0 && json === undefined) {
+  console.error('--json needs a file')
+  process.exit(2)
+}
+const name = args.shift() ?? 'engine'
 const suite = SUITES[name]
 if (suite === undefined) {
   console.error(`There is no suite "${name}". Suites: ${Object.keys(SUITES).join(', ')}`)
   process.exit(2)
 }
 const report = new Report()
-await suite(report, positionals.slice(1))
-if (values.json !== undefined) report.write(values.json, name)
+await suite(report, args)
+if (json !== undefined) report.write(json, name)
 if (report.missed.length > 0) {
   console.error(`\nMissed: ${report.missed.map((row) => row.name).join('; ')}`)
   process.exitCode = 1
