@@ -28,8 +28,15 @@ export function section({ systems, results, comparisons, environment }: Run): st
     ),
     environment.map((line) => `- ${line}`).join('\n'),
     'Settings other than the defaults:',
-    measured.map(({ label, settings }) => `- ${label}: ${settings}.`).join('\n'),
+    settingsOf(measured).join('\n'),
   ].join('\n\n')
+}
+
+/** One line for all systems with the same settings. */
+function settingsOf(systems: readonly System[]): string[] {
+  const labels = new Map<string, string[]>()
+  for (const { settings, label } of systems) labels.set(settings, [...(labels.get(settings) ?? []), label])
+  return [...labels].map(([settings, same]) => `- ${same.join('; ')}: ${settings}.`)
 }
 
 function cells(label: string, durability: string, measurements: readonly Measurement[]): string[] {
