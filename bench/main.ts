@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
 import { against } from './against/index.ts'
+import { UsageError } from './arguments.ts'
 import { engine } from './engine/index.ts'
 import { gateway } from './gateway/index.ts'
+import { growth } from './growth/index.ts'
 import { http } from './http/index.ts'
 import { peers } from './peers/index.ts'
 import { Report } from './report.ts'
@@ -16,11 +18,17 @@ const SUITES: Record<string, Suite> = {
   gateway: withoutOptions(gateway),
   against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),
   peers,
+  growth,
 }
 
 /** Refuses options, and passes the other arguments on. */
 function withoutOptions(suite: Suite): Suite {
   return (report, args) => suite(report, parseArgs({ args: [...args], allowPositionals: true }).positionals)
+}
+
+function isUsageError(error: unknown): error is Error {
+  if (error instanceof UsageError) return true
+  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 }
 
 const args = process.argv.slice(2)
@@ -37,7 +45,13 @@ if (suite === undefined) {
   process.exit(2)
 }
 const report = new Report()
-await suite(report, args)
+try {
+  await suite(report, args)
+} catch (error) {
+  if (!isUsageError(error)) throw error
+  console.error(error.message)
+  process.exit(2)
+}
 if (json !== undefined) report.write(json, name)
 if (report.missed.length > 0) {
   console.error(`\nMissed: ${report.missed.map((row) => row.name).join('; ')}`)

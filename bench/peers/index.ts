@@ -52,9 +52,9 @@ async function run(report: Report, options: Options, resources: Resources): Prom
   const compared = comparisons(results)
   for (const row of compared) report.add(row)
   if (failures.length > 0) {
-    throw new Error(`${failures.length} runs did not complete every task:\n${failures.join('\n')}`)
-  }
-  if (options.write) write({ systems, results, comparisons: compared, environment: described })
+    console.error(`\n${failures.length} runs did not complete every task:\n${failures.join('\n')}`)
+    process.exitCode = 1
+  } else if (options.write) write({ systems, results, comparisons: compared, environment: described })
 }
 
 /** A run in which a task did not end as it should is reported and does not count. */

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { countOption } from '../arguments.ts'
+import { countOption, UsageError } from '../arguments.ts'
 import { SYSTEMS, type System } from './systems.ts'
 
 export interface Options {
@@ -27,7 +27,7 @@ export function parseOptions(args: readonly string[]): Options {
     write: values.write ?? false,
   }
   if (options.write && values.only !== undefined) {
-    throw new Error('--write needs all systems, so it cannot be combined with --only')
+    throw new UsageError('--write needs all systems, so it cannot be combined with --only')
   }
   return options
 }
@@ -36,7 +36,7 @@ export function parseOptions(args: readonly string[]): Options {
 function select(prefixes: readonly string[]): readonly System[] {
   for (const prefix of prefixes) {
     if (!SYSTEMS.some(({ id }) => id.startsWith(prefix))) {
-      throw new Error(
+      throw new UsageError(
         `--only: unknown system "${prefix}". Systems: ${SYSTEMS.map(({ id }) => id).join(', ')}`,
       )
     }
