@@ -24,11 +24,13 @@ let onAllFinished = () => {}
 
 const installed = createRequire(join(job.peersFolder, 'package.json'))
 const { open } = await import(new URL(`./systems/${job.module}`, import.meta.url).href)
+const packageUrl = (name) => pathToFileURL(installed.resolve(name)).href
 const system = await open({
   ...job.options,
   address: job.address,
   /** The package of a peer, from the folder in which this command installs them. */
-  load: (name) => import(pathToFileURL(installed.resolve(name)).href),
+  load: (name) => import(packageUrl(name)),
+  packageUrl,
   /** A handler was called with task `n`. */
   started(n) {
     seen.add(n)
@@ -143,6 +145,6 @@ const measurement = {
   live: liveRate,
   ...(perMs && { bulk: perMs.total * 1000, enqueue: perMs.enqueue * 1000, process: perMs.process * 1000 }),
   pickUps: latencies,
-  memory: process.resourceUsage().maxRSS / 1024,
+  memory: process.resourceUsage().maxRSS / 1024 + (system.workerMemory?.() ?? 0),
 }
 process.send(measurement, () => process.exit(0))

@@ -86,12 +86,13 @@ function inChild(
     samples,
   }
   const child = fork(CHILD, [JSON.stringify(job)], {
-    signal,
     // Without tsx where it would count as memory of the system.
     execArgv: isLoadGenerator(system) ? ['--import', 'tsx'] : [],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
   })
+  const kill = () => killGroup(child.pid)
+  signal.addEventListener('abort', kill)
   return new Promise((resolve, reject) => {
     let measurement: Measurement | undefined
     let errors = ''
@@ -102,11 +103,24 @@ function inChild(
       measurement = message
     })
     child.once('error', reject)
+    child.once('exit', kill)
     child.once('close', (code, killedBy) => {
+      signal.removeEventListener('abort', kill)
       if (code === 0 && measurement !== undefined) resolve(measurement)
       else reject(new Error(`${system.label} ended with ${code ?? killedBy}: ${errors.trim()}`))
     })
   })
+}
+
+/** Ends a child process that was started as the leader of a group, and the processes that it started itself. */
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    // No process of the group is left.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
 }
 
 /** The largest resident memory of a running process so far, in MB. */

@@ -74,7 +74,7 @@ const PEERS: readonly System[] = [
     module: 'plainjob.js',
     database: { store: 'sqlite' },
     durability: 'WAL, synchronous=NORMAL (its own setting): a power failure can lose the last commits',
-    settings: 'one worker, pollIntervall 100; bulk: addMany with 1,000 jobs',
+    settings: 'one worker process per core, pollIntervall 100; bulk: addMany with 1,000 jobs',
   },
 ]
 
