@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { UsageError } from '../arguments.ts'
 import { replaceSection } from '../document.ts'
 import { Databases } from '../engine/databases.ts'
 import { type Report, round } from '../report.ts'
@@ -35,8 +36,9 @@ async function run(report: Report, options: Options, resources: Resources): Prom
   const redis = options.systems.some(({ database }) => 'redis' in database) ? findRedis() : undefined
   const systems = options.systems.filter(({ database }) => redis !== undefined || !('redis' in database))
   if (options.write && systems.length < options.systems.length) {
-    throw new Error('--write needs all systems, so Redis must be installed')
+    throw new UsageError('--write needs all systems, so Redis must be installed')
   }
+  if (systems.length === 0) throw new UsageError('there is no system left to measure')
   const peersFolder = await installPeers(resources.signal)
   const databases = await Databases.start()
   resources.defer(() => databases.remove())
