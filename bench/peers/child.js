@@ -73,7 +73,10 @@ async function live(count) {
   const endedAt = await finishing(count, (first) => {
     let next = first
     const caller = async (i) => {
-      while (next < first + count) await system.enqueue(next++, i)
+      while (next < first + count) {
+        await system.enqueue(next++, i)
+        progressAt = performance.now()
+      }
     }
     return Promise.all(Array.from({ length: CALLERS }, (_, i) => caller(i)))
   })
@@ -94,6 +97,7 @@ async function bulk(count) {
         const numbers = Array.from({ length: size }, (_, offset) => next + offset)
         next += size
         await system.enqueueMany(numbers, i)
+        progressAt = performance.now()
       }
     }
     await Promise.all(Array.from({ length: system.bulkCallers }, (_, i) => caller(i)))
