@@ -13,6 +13,7 @@ const SETTLE_MS = 30
 
 const job = JSON.parse(process.argv[2])
 process.on('disconnect', () => process.exit(1))
+process.once('uncaughtException', (error) => process.send({ error: String(error) }, () => process.exit(1)))
 
 const seen = new Set()
 let finished = 0

@@ -99,8 +99,9 @@ function inChild(
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errors = (errors + text).slice(-2000)
     })
-    child.on('message', (message: Measurement) => {
-      measurement = message
+    child.on('message', (message: Measurement | { readonly error: string }) => {
+      if ('error' in message) errors = message.error
+      else measurement = message
     })
     child.once('error', reject)
     child.once('exit', kill)

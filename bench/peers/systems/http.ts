@@ -6,6 +6,8 @@ const CALLS = { rest: callRest, mcp: callMcp }
 const CALLERS = 64
 const LIVE = { connections: 64, tasks: 1 }
 const BULK = { connections: 16, tasks: 100 }
+/** Short, because workers are stopped between two claims: a connection that closes may have just been assigned a task. */
+const WAIT_SECONDS = 2
 
 interface Options {
   readonly protocol: keyof typeof CALLS
@@ -29,11 +31,13 @@ export async function open({ protocol, key, address, started, finished }: Option
   const call = CALLS[protocol]
   const connect = () => Connection.open(Number(new URL(address).port), `Authorization: Bearer ${key}\r\n`)
   const callers = await Promise.all(Array.from({ length: CALLERS }, connect))
-  let workers: Connection[] = []
+  let isWorking = false
+  let loops: Promise<void>[] = []
 
-  async function work(connection: Connection, worker_id: string, max_tasks: number): Promise<void> {
-    while (workers.includes(connection)) {
-      const claim = { worker_id, max_tasks, wait_seconds: 20 }
+  async function work(worker_id: string, max_tasks: number): Promise<void> {
+    const connection = await connect()
+    while (isWorking) {
+      const claim = { worker_id, max_tasks, wait_seconds: WAIT_SECONDS }
       const { tasks } = (await call(connection, 'lease_next', '/v1/leases/claim', claim)) as Claimed
       const [first] = tasks
       if (first === undefined) continue
@@ -53,6 +57,7 @@ export async function open({ protocol, key, address, started, finished }: Option
       }
       finished(tasks.length)
     }
+    connection.close()
   }
 
   const task = (n: number) => ({ type: 'noop', payload: { ...PAYLOAD, n }, principal_ai: 'alice' })
@@ -70,12 +75,12 @@ export async function open({ protocol, key, address, started, finished }: Option
     },
     async startWorkers(mode: 'live' | 'bulk') {
       const { connections, tasks } = mode === 'live' ? LIVE : BULK
-      workers = await Promise.all(Array.from({ length: connections }, connect))
-      for (const [i, connection] of workers.entries()) work(connection, `worker.${i}`, tasks)
+      isWorking = true
+      loops = Array.from({ length: connections }, (_, i) => work(`worker.${i}`, tasks))
     },
     async stopWorkers() {
-      for (const connection of workers) connection.close()
-      workers = []
+      isWorking = false
+      await Promise.all(loops)
     },
   }
 }
