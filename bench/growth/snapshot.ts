@@ -10,8 +10,8 @@ const CALLERS = 64
 const CLAIMS = 100
 
 /**
- * Load while an idle transaction holds a snapshot, so that PostgreSQL cannot remove the row versions that the load leaves
- * behind; compared with the same load in turn on a database without such a transaction.
+ * Load while an idle transaction holds a snapshot, so that PostgreSQL cannot remove the row versions that the load
+ * replaces; compared with the same load in turn on a database without such a transaction.
  */
 export async function heldSnapshot(
   report: Report,
@@ -27,6 +27,7 @@ export async function heldSnapshot(
       const client = new pg.Client({ connectionString: database.address })
       await client.connect()
       sides.push({ database, gate, client, rates: [] as number[] })
+      await lifecyclesPerSecond(gate, CALLERS, 1)
       if (isHeld) await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
     }
     for (let done = 0; done < seconds; done += SLICE_SECONDS) {
@@ -53,7 +54,8 @@ export async function heldSnapshot(
     }
     ratio(
       'lifecycles/s',
-      sides.map(({ rates }) => rates.at(-1) ?? Number.NaN),
+      // The second half, after the snapshot has had an effect.
+      sides.map(({ rates }) => median(rates.slice(Math.floor(rates.length / 2)))),
       'lifecycles/s',
     )
     ratio('claim p50', claims, 'ms')

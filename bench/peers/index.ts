@@ -88,13 +88,13 @@ function amountsOf({ share }: System, tasks: number, rounds: number): Amounts {
 }
 
 function progress(round: number, { label }: System, { live, bulk, pickUps, memory }: Measurement): void {
-  const bulkText = bulk === undefined ? '' : `, bulk ${whole(bulk)}`
+  const bulkText = bulk === undefined ? '' : `, bulk ${integer(bulk)}`
   console.log(
-    `round ${round + 1}: ${label}: live ${whole(live)}${bulkText} tasks/s, pick-up ${median(pickUps).toFixed(1)} ms, ${whole(memory)} MB`,
+    `round ${round + 1}: ${label}: live ${integer(live)}${bulkText} tasks/s, pick-up ${median(pickUps).toFixed(1)} ms, ${integer(memory)} MB`,
   )
 }
 
-function whole(value: number): string {
+function integer(value: number): string {
   return Math.round(value).toLocaleString('en')
 }
 

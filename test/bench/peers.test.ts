@@ -110,7 +110,7 @@ describe('the chart', () => {
 })
 
 describe('a section of a document', () => {
-  const page = 'before\n<!-- bench x: begin -->\nold\n<!-- bench x: end -->\nafter\n'
+  const page = 'before\n<!-- bench x: begin -->\nprevious\n<!-- bench x: end -->\nafter\n'
 
   it('is replaced between its markers', () => {
     const once = replaceSection(page, 'x', 'new\n')

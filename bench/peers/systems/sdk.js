@@ -4,6 +4,8 @@ import { task, worker } from '../../../dist/worker/index.js'
 const CONCURRENCY = { live: 100, bulk: 400 }
 /** How often the worker is asked for the number of tasks that the server has accepted as completed. */
 const READ_MS = 2
+/** Until the server has noticed that the last claim was aborted, and assigns it no task. */
+const SETTLE_MS = 500
 
 /** The worker and the client library over HTTP, in one process. */
 export async function open({ key, address, payload, result, started, finished }) {
@@ -40,6 +42,7 @@ export async function open({ key, address, payload, result, started, finished })
         clearInterval(timer)
         await working.stop()
         await running
+        await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
       }
     },
     stopWorkers: () => stop(),
