@@ -47,5 +47,6 @@ export function round(value: number): string {
 
 /** The range of a measurement over its rounds. */
 export function spread(values: readonly number[]): string {
-  return `(${round(Math.min(...values))} to ${round(Math.max(...values))}, ${values.length} rounds)`
+  const rounds = values.length === 1 ? '1 round' : `${values.length} rounds`
+  return `(${round(Math.min(...values))} to ${round(Math.max(...values))}, ${rounds})`
 }

@@ -3,8 +3,8 @@ import type { Gate } from '../../dist/features/gate.js'
 
 export const AGENT: Caller = { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
 
-export function workerCaller(id: string): Caller {
-  return { tenant: 'default', principal: { kind: 'worker', id }, role: 'worker' }
+export function workerCaller(id: string, tenant = 'default'): Caller {
+  return { tenant, principal: { kind: 'worker', id }, role: 'worker' }
 }
 
 /** About 240 bytes as canonical text. */
@@ -16,22 +16,38 @@ export const PAYLOAD = {
 export const RESULT = { pages: 21, words: 5120, language: 'en' }
 export const ARTIFACTS = [{ type: 's3', url: 's3://bucket/reports/2026-11/summary.json' }]
 
-/** Each caller creates, claims and completes a task in a loop; returns lifecycles per second. */
-export async function lifecyclesPerSecond(gate: Gate, callers: number, seconds: number): Promise<number> {
+/**
+ * Each caller creates, claims and completes a task in a loop; returns lifecycles per second. The callers are spread over
+ * the tenants.
+ */
+export async function lifecyclesPerSecond(
+  gate: Gate,
+  callers: number,
+  seconds: number,
+  tenants: readonly string[] = ['default'],
+): Promise<number> {
   const start = performance.now()
   const end = start + seconds * 1000
   const counts = await Promise.all(
-    Array.from({ length: callers }, (_, i) => live(gate, `worker-${i}`, () => performance.now() < end)),
+    Array.from({ length: callers }, (_, i) =>
+      live(gate, tenants[i % tenants.length] ?? 'default', `worker-${i}`, () => performance.now() < end),
+    ),
   )
   const total = counts.reduce((sum, count) => sum + count, 0)
   return total / ((performance.now() - start) / 1000)
 }
 
-async function live(gate: Gate, worker_id: string, shouldContinue: () => boolean): Promise<number> {
-  const worker = workerCaller(worker_id)
+async function live(
+  gate: Gate,
+  tenant: string,
+  worker_id: string,
+  shouldContinue: () => boolean,
+): Promise<number> {
+  const agent = { ...AGENT, tenant }
+  const worker = workerCaller(worker_id, tenant)
   let completed = 0
   while (shouldContinue()) {
-    await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+    await gate.createTask(agent, { type: 'summarise', payload: PAYLOAD })
     const { tasks } = await gate.leaseNext(worker, { worker_id })
     for (const { task_id, lease_id } of tasks) {
       await gate.complete(worker, { worker_id, task_id, lease_id, result: RESULT, artifacts: ARTIFACTS })

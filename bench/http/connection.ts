@@ -7,18 +7,19 @@ export class Connection {
   #received = ''
   #waiting: { resolve: (body: string) => void; reject: (error: Error) => void } | undefined
 
-  private constructor(socket: Socket, port: number) {
+  private constructor(socket: Socket, port: number, headers: string) {
     this.#socket = socket
-    this.#head = `Host: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n`
+    this.#head = `Host: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n${headers}`
     socket.setEncoding('latin1')
     socket.setNoDelay(true)
     socket.on('data', (text: string) => this.#receive(text))
     socket.on('error', (error) => this.#waiting?.reject(error))
   }
 
-  static open(port: number): Promise<Connection> {
+  /** `headers` are sent with every request; each ends with CRLF. */
+  static open(port: number, headers = ''): Promise<Connection> {
     return new Promise((resolve, reject) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(new Connection(socket, port)))
+      const socket = connect(port, '127.0.0.1', () => resolve(new Connection(socket, port, headers)))
       socket.once('error', reject)
     })
   }

@@ -18,7 +18,12 @@ const task = { type: 'summarise', payload: PAYLOAD, principal_ai: 'alice' }
 const done = { result: RESULT, artifacts: ARTIFACTS }
 
 /** Calls an operation and returns its result. */
-type Call = (connection: Connection, operation: string, path: string, input: object) => Promise<unknown>
+export type Call = (
+  connection: Connection,
+  operation: string,
+  path: string,
+  input: object,
+) => Promise<unknown>
 
 function protocol(name: string, call: Call): Protocol {
   return {
@@ -49,9 +54,10 @@ function protocol(name: string, call: Call): Protocol {
   }
 }
 
-export const rest = protocol('REST', async (connection, _operation, path, input) =>
-  JSON.parse(await connection.post(path, JSON.stringify(input))),
-)
+export const callRest: Call = async (connection, _operation, path, input) =>
+  JSON.parse(await connection.post(path, JSON.stringify(input)))
+
+export const rest = protocol('REST', callRest)
 
 const VERSION = '2026-07-28'
 /** Distinguishes the clients that share a key. */
@@ -62,10 +68,12 @@ const META = {
   'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
 }
 
-export const mcp = protocol('MCP 2026-07-28', async (connection, operation, _path, input) => {
+export const callMcp: Call = async (connection, operation, _path, input) => {
   const { content } = await callTool(connection, `asyncgate.${operation}`, input)
   return JSON.parse(content[0].text)
-})
+}
+
+export const mcp = protocol('MCP 2026-07-28', callMcp)
 
 /** The result of a tool call. `instance` names one of several clients that share a key. */
 export async function callTool(connection: Connection, name: string, input: object, instance?: string) {

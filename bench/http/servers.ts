@@ -42,6 +42,7 @@ async function start(args: readonly string[], env: Record<string, string>): Prom
     pid: child.pid ?? Number.NaN,
     stop: () =>
       new Promise((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve()
         child.once('exit', () => resolve())
         child.kill('SIGTERM')
       }),
