@@ -2,8 +2,8 @@ import type { Gate } from '../../dist/features/gate.js'
 import type { Report } from '../report.ts'
 import { median, times } from '../stats.ts'
 import { type Database, type Databases, openGateOn, type StoreName } from './databases.ts'
-import { multiplyTask } from './fill.ts'
-import { AGENT, PAYLOAD, workerCaller } from './lifecycle.ts'
+import { fill } from './fill.ts'
+import { workerCaller } from './lifecycle.ts'
 
 const MILLION = 1_000_000
 const READY = 1_000
@@ -61,11 +61,4 @@ async function claimOne(gate: Gate): Promise<void> {
   const accept = ++turn % 2 === 0 ? { accept_types: ['summarise'] } : {}
   const { tasks } = await gate.leaseNext(workerCaller('worker-1'), { worker_id: 'worker-1', ...accept })
   if (tasks.length !== 1) throw new Error('a claim found nothing')
-}
-
-export async function fill(database: Database, input: object, count: number): Promise<void> {
-  const gate = await openGateOn(database)
-  const { task_id } = await gate.createTask(AGENT, { ...input, payload: PAYLOAD })
-  await gate.close()
-  await multiplyTask(database, task_id, count - 1)
 }

@@ -1,71 +1,105 @@
-import pg from 'pg'
-import { OPEN_COLUMNS } from '../../dist/store/rows.js'
-import { openDatabase } from '../../dist/store/sqlite/database.js'
-import { RECEIPT_COLUMNS, SPEC_COLUMNS } from '../../dist/store/sqlite/lookup.js'
-import type { Database } from './databases.ts'
+import { taskId } from '../../dist/core/ids.js'
+import type { Receipt } from '../../dist/core/receipt.js'
+import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
+import { openGate } from '../../dist/features/gate.js'
+import { type Changes, NO_NEED, type Store } from '../../dist/store/store.js'
+import { cryptoRandom } from '../../dist/util/random.js'
+import { type Database, openStore } from './databases.ts'
+import { AGENT, PAYLOAD } from './lifecycle.ts'
+import { emptied, recordChanges, type Sample } from './sample.ts'
 
-/** Runs statements against a database that no gate has open. */
-async function execute(database: Database, statements: readonly string[]): Promise<void> {
-  if (database.name === 'sqlite') {
-    const sqlite = await openDatabase(database.address)
-    sqlite.exec('PRAGMA synchronous = OFF')
-    for (const sql of statements) sqlite.exec(sql)
-    sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    sqlite.close()
-    return
-  }
-  const client = new pg.Client({ connectionString: database.address })
-  await client.connect()
-  for (const sql of statements) await client.query(sql)
-  await client.end()
+/** Tasks per commit. */
+const PORTION = 2_000
+
+interface Copy {
+  readonly inserted?: OpenTask
+  readonly finished?: DoneTask
+  readonly spec: TaskSpec
+  readonly receipts: readonly Receipt[]
 }
 
-/** Numbers 1 to `count` as a table `n(i)`. */
-function numbers(database: Database, count: number): string {
-  return database.name === 'sqlite'
-    ? `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) n`
-    : `generate_series(1, ${count}) n(i)`
+/** Creates a task, and writes `count - 1` more like it, each with its own id, seq and rank. */
+export async function fill(database: Database, input: object, count: number): Promise<void> {
+  const store = await openStore(database.name, database.address)
+  const written = recordChanges(store)
+  const gate = openGate({ store, sweeping: false })
+  await gate.createTask(AGENT, { ...input, payload: PAYLOAD })
+  const [changes] = written
+  const [task, spec, receipt] = [changes?.inserted[0], changes?.specs[0], changes?.receipts[0]]
+  if (changes === undefined || !task || !spec || !receipt)
+    throw new Error('a create wrote less than expected')
+  await copy(store, changes, count - 1, (seq) => {
+    const name = { tenant: task.tenant, seq, task_id: newId(seq) }
+    const inserted = { ...task, ...name, rank: task.rank + 1000 * (seq - task.seq) }
+    return { inserted, spec: { ...spec, ...name }, receipts: [{ ...receipt, ...name }] }
+  })
+  await gate.close()
 }
 
-function newTaskId(database: Database): string {
-  return database.name === 'sqlite'
-    ? `printf('018f0000-0000-7000-8000-%012x', t.seq + n.i)`
-    : `('018f0000-0000-7000-8000-' || lpad(to_hex(t.seq + n.i), 12, '0'))::uuid`
-}
-
-/** Copies an existing task `count` times, each copy with its own id, seq and rank. */
-export async function multiplyTask(database: Database, task_id: string, count: number): Promise<void> {
-  const change = (column: string) => {
-    if (column === 'task_id') return newTaskId(database)
-    if (column === 'seq') return 't.seq + n.i'
-    return column === 'rank' ? 't.rank + 1000 * n.i' : `t.${column}`
-  }
-  const copy = (table: string, columns: readonly string[]) =>
-    `INSERT INTO ${table} (${columns}) SELECT ${columns.map(change)}
-     FROM ${table} t CROSS JOIN ${numbers(database, count)} WHERE t.task_id = '${task_id}' ORDER BY n.i`
-  await execute(database, [
-    copy('task_specs', SPEC_COLUMNS),
-    copy('tasks', OPEN_COLUMNS),
-    `UPDATE tenants SET seq = seq + ${count}, open_tasks = open_tasks + ${count}`,
-  ])
-}
-
-/** Adds closed obligations: pairs of an assignment and a completion that names it. */
-export async function addClosedObligations(database: Database, count: number): Promise<void> {
-  const copy = (type: string, offset: number) => {
-    const value = (column: string) => {
-      if (column === 'seq') return `t.seq + 1000 + 2 * n.i + ${offset}`
-      return column === 'receipt_type' ? `'${type}'` : `t.${column}`
+/** Writes tasks that have succeeded, with their receipts. */
+export async function addDoneTasks(database: Database, sample: Sample, count: number): Promise<void> {
+  const store = await openStore(database.name, database.address)
+  const { tenant } = await store.tenant('default')
+  const { created, claimed, completed } = sample
+  const receipts = [...created.receipts, ...claimed.receipts, ...completed.receipts]
+  await copy(store, sample.changes, count, (seq) => {
+    const name = { tenant, seq, task_id: newId(seq) }
+    return {
+      finished: { ...completed.task, ...name },
+      spec: { ...created.spec, ...name },
+      receipts: receipts.map((receipt, n) => ({
+        ...receipt,
+        ...name,
+        seq: seq + n,
+        parents: receipt.parents.length > 0 ? [seq] : [],
+      })),
     }
-    return `INSERT INTO receipts (${RECEIPT_COLUMNS}) SELECT ${RECEIPT_COLUMNS.map(value)}
-      FROM (SELECT * FROM receipts ORDER BY seq LIMIT 1) t CROSS JOIN ${numbers(database, count)} ORDER BY n.i`
+  })
+  await store.close()
+}
+
+const random = cryptoRandom()
+
+function newId(seq: number): string {
+  return taskId(Date.now(), seq, random)
+}
+
+/** Writes copies of a task, in portions. `make` makes the copy whose first receipt has the given seq. */
+async function copy(
+  store: Store,
+  changes: Changes,
+  count: number,
+  make: (seq: number) => Copy,
+): Promise<void> {
+  const { tenant } = await store.tenant('default')
+  for (let written = 0; written < count; written += PORTION) {
+    const size = Math.min(PORTION, count - written)
+    await store.commit({ ...NO_NEED, tenants: [tenant], lanes: [{ tenant, after: 0 }] }, (loaded) => {
+      const [before] = loaded.tenants
+      if (before === undefined) throw new Error('there is no tenant')
+      const copies: Copy[] = []
+      let { seq } = before
+      for (let n = 0; n < size; n++) {
+        const made = make(seq + 1)
+        copies.push(made)
+        seq += made.receipts.length
+      }
+      const inserted = copies.flatMap((made) => made.inserted ?? [])
+      const version = before.lanes_version + 1
+      return {
+        ...emptied(changes),
+        tenants: [
+          { ...before, seq, open_tasks: before.open_tasks + inserted.length, lanes_version: version },
+        ],
+        inserted,
+        finished: copies.flatMap((made) => made.finished ?? []),
+        specs: copies.map((made) => made.spec),
+        receipts: copies.flatMap((made) => made.receipts),
+        counted: loaded.lanes.map((lane) => {
+          const tasks = inserted.filter((task) => task.lane === lane.lane || task.pool === lane.lane).length
+          return { ...lane, tasks: lane.tasks + tasks, version }
+        }),
+      }
+    })
   }
-  await execute(database, [
-    copy('task.assigned', 0),
-    copy('task.completed', 1),
-    `INSERT INTO receipt_parents (tenant, child, parent)
-     SELECT t.tenant, t.seq + 1000 + 2 * n.i + 1, t.seq + 1000 + 2 * n.i
-     FROM (SELECT * FROM receipts ORDER BY seq LIMIT 1) t CROSS JOIN ${numbers(database, count)} ORDER BY n.i`,
-    `UPDATE tenants SET seq = seq + ${2 * count + 2000}`,
-  ])
 }

@@ -23,7 +23,7 @@ export async function engine(report: Report): Promise<void> {
     const sample = await takeSample()
     for (const store of STORES) await throughput(report, databases, store, sample)
     for (const store of STORES) await pickUp(report, databases, store)
-    for (const store of STORES) await obligations(report, databases, store)
+    for (const store of STORES) await obligations(report, databases, store, sample)
     for (const store of STORES) await claimScaling(report, databases, store)
     for (const store of STORES) await memory(report, databases, store)
   } finally {

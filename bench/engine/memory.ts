@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Report } from '../report.ts'
-import { fill } from './claims.ts'
 import type { Databases, StoreName } from './databases.ts'
+import { fill } from './fill.ts'
 
 const CHILD = fileURLToPath(new URL('./memory-child.js', import.meta.url))
 

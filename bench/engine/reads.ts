@@ -1,22 +1,28 @@
 import type { Report } from '../report.ts'
 import { median, times } from '../stats.ts'
 import { type Databases, openGateOn, type StoreName } from './databases.ts'
-import { addClosedObligations } from './fill.ts'
+import { addDoneTasks } from './fill.ts'
 import { AGENT, PAYLOAD, workerCaller } from './lifecycle.ts'
+import type { Sample } from './sample.ts'
 
 const CLOSED = 100_000
 const OPEN = 10
 const ROUNDS = 5
 
 /** The cost of listing open obligations, with and without many closed ones. */
-export async function obligations(report: Report, databases: Databases, store: StoreName): Promise<void> {
+export async function obligations(
+  report: Report,
+  databases: Databases,
+  store: StoreName,
+  sample: Sample,
+): Promise<void> {
   const sides = []
   for (const closed of [0, CLOSED]) {
     const database = await databases.create(store)
     const filler = await openGateOn(database)
     for (let i = 0; i < OPEN; i++) await filler.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
     await filler.close()
-    if (closed > 0) await addClosedObligations(database, closed)
+    if (closed > 0) await addDoneTasks(database, sample, closed)
     sides.push({ database, gate: await openGateOn(database), taken: [] as number[] })
   }
   for (let round = 0; round <= ROUNDS; round++) {

@@ -1,29 +1,23 @@
-import type { Obligation } from '../../dist/core/draft.js'
 import type { Receipt } from '../../dist/core/receipt.js'
 import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
 import { openGate } from '../../dist/features/gate.js'
 import { openSqliteStore } from '../../dist/store/sqlite/store.js'
-import { type Changes, isNeed } from '../../dist/store/store.js'
+import { type Changes, isNeed, type Store } from '../../dist/store/store.js'
 import { AGENT, ARTIFACTS, PAYLOAD, RESULT, workerCaller } from './lifecycle.ts'
 
 /** The rows that the engine writes for one lifecycle, as a template for the floor. */
 export interface Sample {
-  readonly created: { task: OpenTask; spec: TaskSpec; receipts: readonly Receipt[]; obligation: Obligation }
+  readonly created: { task: OpenTask; spec: TaskSpec; receipts: readonly Receipt[] }
   readonly claimed: { task: OpenTask; receipts: readonly Receipt[] }
   readonly completed: { task: DoneTask; receipts: readonly Receipt[] }
+  /** What the last call has written. */
+  readonly changes: Changes
 }
 
 /** Runs one lifecycle and records its changes. */
 export async function takeSample(): Promise<Sample> {
   const store = await openSqliteStore({ path: ':memory:' })
-  const written: Changes[] = []
-  const commit = store.commit.bind(store)
-  store.commit = (need, decide) =>
-    commit(need, (loaded) => {
-      const changes = decide(loaded)
-      if (!isNeed(changes)) written.push(changes)
-      return changes
-    })
+  const written = recordChanges(store)
   const gate = openGate({ store, sweeping: false })
   const worker = workerCaller('worker-1')
   await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
@@ -44,15 +38,60 @@ export async function takeSample(): Promise<Sample> {
       task: first(create?.inserted),
       spec: first(create?.specs),
       receipts: create?.receipts ?? [],
-      obligation: first(create?.opened),
     },
     claimed: { task: first(claim?.updated), receipts: claim?.receipts ?? [] },
     completed: { task: first(complete?.finished), receipts: complete?.receipts ?? [] },
+    changes: first(written.slice(-1)),
   }
+}
+
+/** Records the changes of every commit from now on. */
+export function recordChanges(store: Store): Changes[] {
+  const written: Changes[] = []
+  const commit = store.commit.bind(store)
+  store.commit = (need, decide) =>
+    commit(need, (loaded) => {
+      const changes = decide(loaded)
+      if (!isNeed(changes)) written.push(changes)
+      return changes
+    })
+  return written
 }
 
 function first<T>(rows: readonly T[] | undefined): T {
   const row = rows?.[0]
   if (row === undefined) throw new Error('the sample lifecycle wrote less than expected')
   return row
+}
+
+/** Changes of the tenant alone: the rows of the floor are laid out already. */
+export function noChanges({ changes }: Sample, seq: number): Changes {
+  const tenants = changes.tenants.map((tenant) => ({ ...tenant, tenant: 1, seq }))
+  return { ...emptied(changes), tenants }
+}
+
+export function emptied(changes: Changes): Changes {
+  return {
+    ...changes,
+    inserted: [],
+    updated: [],
+    finished: [],
+    repaired: [],
+    specs: [],
+    asked: [],
+    decided: [],
+    receipts: [],
+    opened: [],
+    closed: [],
+    owners: [],
+    lanes: [],
+    counted: [],
+    progress: [],
+    relationships: [],
+    filed: [],
+    marked: [],
+    granted: [],
+    answered: [],
+    hints: [],
+  }
 }

@@ -4,7 +4,7 @@ import { asksForAttention, type InboxItem, newItem } from './inbox.ts'
 import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { Question } from './question.ts'
-import { checkReceipt, type Receipt, type ReceiptType, receiptHash, type Statement } from './receipt.ts'
+import { checkReceipt, type Receipt, type ReceiptType, type Statement } from './receipt.ts'
 import type { ProgressEntry, Task, TaskCore, TaskSpec } from './task.ts'
 import type { World } from './world.ts'
 
@@ -136,7 +136,6 @@ export class Draft {
       seq,
       created_at: now,
       instance: settings.instance_id,
-      hash: receiptHash(tenant.salt, statement),
       ...statement,
     }
     checkReceipt(receipt, seq - 1, draft.closes ?? true)

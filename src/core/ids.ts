@@ -1,10 +1,28 @@
 import type { Random } from '../util/random.ts'
 
-/** A time-ordered id (UUID version 7): inserts go to the right edge of the index. */
-export function taskId(now: number, random: Random): string {
+/** A time-ordered id (UUID version 7). */
+export function timeId(now: number, random: Random): string {
   const time = now.toString(16).padStart(12, '0')
   const tail = random.hex(10)
   return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant(tail[3])}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
+}
+
+/**
+ * A UUID (version 7) made of the time of the task, its seq in 44 bits, and 30 random bits. The seq leads to the task
+ * without an index.
+ */
+export function taskId(now: number, seq: number, random: Random): string {
+  const time = now.toString(16).padStart(12, '0')
+  const place = seq.toString(16).padStart(11, '0')
+  const tail = random.hex(4)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${place.slice(0, 3)}-${variant(tail[0])}${tail.slice(1, 4)}-${tail.slice(4, 8)}${place.slice(3)}`
+}
+
+/** The seq in a task id; undefined for anything that is not a task id. */
+export function taskSeq(id: string): number | undefined {
+  if (!isUuid(id) || id[14] !== '7') return undefined
+  const seq = Number.parseInt(id.slice(15, 18) + id.slice(28), 16)
+  return seq >= 1 ? seq : undefined
 }
 
 /** When the task with this id was created. */

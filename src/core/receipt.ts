@@ -79,7 +79,6 @@ export interface Receipt extends Statement {
   readonly tenant: number
   readonly seq: number
   readonly created_at: number
-  readonly hash: string
   readonly instance: string
 }
 

@@ -12,8 +12,8 @@ export type TerminalStatus = (typeof TERMINAL_STATUSES)[number]
 export type Status = (typeof STATUSES)[number]
 
 /**
- * Every way a task can change its status. `docs/concepts.md` draws this table and the CHECK constraints of both
- * schemas repeat its statuses; a test compares the three.
+ * Every way a task can change its status. `docs/concepts.md` draws this table, and the schemas of both stores explain its
+ * statuses; a test compares the three.
  */
 export const TRANSITIONS = {
   queued: { claim: 'leased', miss_deadline: 'failed', cancel: 'canceled' },

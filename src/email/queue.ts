@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isListed } from '../core/address.ts'
 import { Fault } from '../core/errors.ts'
-import { isUuid, taskId } from '../core/ids.ts'
+import { isUuid, timeId } from '../core/ids.ts'
 import type {
   Attachment,
   AttachmentInfo,
@@ -91,7 +91,7 @@ export class EmailQueue implements Mail {
   }
 
   newId(): string {
-    return taskId(this.now(), this.#random)
+    return timeId(this.now(), this.#random)
   }
 
   /** A number in [0, 1). */

@@ -142,7 +142,10 @@ export interface Head extends HeadRef {
   readonly tasks: readonly QueuedTask[]
 }
 
-/** What a batch writes. Each row is in its final form and appears once. */
+/**
+ * What a batch writes. Each row is in its final form and appears once. The commit has loaded the tasks and items of
+ * inboxes that it changes.
+ */
 export interface Changes {
   readonly tenants: readonly Tenant[]
   readonly inserted: readonly OpenTask[]

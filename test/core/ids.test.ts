@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isUuid, leaseId, leaseSeq, receiptId, receiptSeq, taskId, tenantSalt } from '../../src/core/ids.ts'
+import {
+  isUuid,
+  leaseId,
+  leaseSeq,
+  receiptId,
+  receiptSeq,
+  taskId,
+  taskSeq,
+  tenantSalt,
+} from '../../src/core/ids.ts'
 import type { Random } from '../../src/util/random.ts'
 import { cryptoRandom, seededRandom } from '../../src/util/random.ts'
 
@@ -26,7 +35,7 @@ function randomBits(make: (random: Random) => string, bytes: number): number {
 describe('task id', () => {
   test('a task id is a UUID of version 7 that begins with its time', () => {
     const now = Date.UTC(2026, 0, 1)
-    const id = taskId(now, seededRandom(1))
+    const id = taskId(now, 1, seededRandom(1))
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect(isUuid(id)).toBe(true)
     expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(now)
@@ -37,19 +46,29 @@ describe('task id', () => {
     fc.assert(
       fc.property(time, time, fc.nat(), (a, b, seed) => {
         const random = seededRandom(seed)
-        const [first, second] = [taskId(a, random), taskId(b, random)]
+        const [first, second] = [taskId(a, 1, random), taskId(b, 1, random)]
         if (a !== b) expect(first < second).toBe(a < b)
       }),
     )
   })
 
-  test('a task id has 74 random bits', () => {
-    expect(randomBits((random) => taskId(0, random), 10)).toBe(74)
+  test('a task id contains the seq of the task', () => {
+    const random = cryptoRandom()
+    for (const seq of [1, 15, 4096, 2 ** 32 - 1, 2 ** 32, 2 ** 44 - 1]) {
+      const id = taskId(Date.now(), seq, random)
+      expect(isUuid(id)).toBe(true)
+      expect(taskSeq(id)).toBe(seq)
+    }
   })
 
-  test('a hundred thousand task ids of one millisecond are distinct', () => {
-    const random = cryptoRandom()
-    expect(new Set(Array.from({ length: 100_000 }, () => taskId(0, random))).size).toBe(100_000)
+  test('only a task id contains the seq of a task', () => {
+    for (const text of ['', 'x', leaseId(1, cryptoRandom()), '00000000-0000-7000-8000-000000000000']) {
+      expect(taskSeq(text)).toBeUndefined()
+    }
+  })
+
+  test('a task id has 30 random bits', () => {
+    expect(randomBits((random) => taskId(0, 1, random), 4)).toBe(30)
   })
 })
 

@@ -30,7 +30,6 @@ const RECEIPT: Receipt = {
   schedule_id: null,
   parents: [3, 7],
   body: canonical({ result_payload: { b: [1, 'é'], a: null } }),
-  hash: '',
   instance: 'asyncgate-1',
 }
 
@@ -73,7 +72,7 @@ describe('hash of a receipt', () => {
   })
 
   test('the hash does not depend on time, instance or seq', () => {
-    expect(hash({ created_at: 0, instance: 'asyncgate-2', seq: 99, hash: 'x' })).toBe(hash({}))
+    expect(hash({ created_at: 0, instance: 'asyncgate-2', seq: 99 })).toBe(hash({}))
   })
 
   test('the hash does not depend on the order of parents and leaves them unchanged', () => {

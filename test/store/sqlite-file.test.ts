@@ -106,6 +106,22 @@ describe('migrations', () => {
     )
   })
 
+  it('a schema from before the first release is refused and not changed', async () => {
+    const old = await openDatabase(path)
+    old.exec(
+      `CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)`,
+    )
+    old.exec("INSERT INTO migrations VALUES (15, '0015_input_length.sql', 0)")
+    old.close()
+    await expect(openSqliteStore({ path })).rejects.toThrow(
+      /test\.db cannot be opened: its schema is number 15, from a version before the first release.*choose another file/,
+    )
+    const database = keep(await openDatabase(path))
+    expect(database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()).toEqual([
+      { name: 'migrations' },
+    ])
+  })
+
   it('a failed migration leaves nothing behind', async () => {
     const database = keep(await openDatabase(':memory:'))
     database.exec('CREATE TABLE secrets (x)')

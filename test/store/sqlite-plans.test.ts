@@ -1,18 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../src/store/sqlite/database.ts'
-import { COUNTS, ITEM, OF_TASK, PAGES } from '../../src/store/sqlite/inbox.ts'
+import { ITEM, MARKED, UNREAD_LISTS, UNREAD_WITH } from '../../src/store/sqlite/inbox.ts'
+import { CHANGED_LANES } from '../../src/store/sqlite/lanes.ts'
+import { CHILDREN, LISTS, SEGMENT_WITH, SEGMENTS, TASK_RECEIPTS } from '../../src/store/sqlite/ledger.ts'
+import { LINE, SCANS } from '../../src/store/sqlite/lines.ts'
 import {
   ACKNOWLEDGEMENT,
   BY_KEY,
   CHILD,
-  DUE,
-  DUE_REFS,
+  DUE_LEASES,
+  DUE_WAITING,
   NEXT_WAKE,
-  OVERDUE_REFS,
+  OVERDUE,
   READY_IN_LANE,
   READY_IN_POOL,
 } from '../../src/store/sqlite/load.ts'
-import { CHANGED_LANES } from '../../src/store/sqlite/lookup.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
 import {
   OPEN as OPEN_QUESTIONS,
@@ -20,21 +22,8 @@ import {
   PAGES as QUESTIONS,
   OF_TASK as QUESTIONS_OF_TASK,
 } from '../../src/store/sqlite/questions.ts'
-import {
-  CHILDREN,
-  HAD_LEASE,
-  HOLDERS,
-  LEASES_OF,
-  LINES,
-  OBLIGATION_LINES,
-  OBLIGATIONS,
-  RECEIPT_LINES,
-  RECEIPTS,
-  SCANS,
-  STATUS,
-  STATUS_COUNTS,
-  TASK_LEASE,
-} from '../../src/store/sqlite/reads.ts'
+import { HEAD_OF_LINE, LEASES, OWED, STATUS_COUNTS } from '../../src/store/sqlite/reads.ts'
+import { DONE, LIVE } from '../../src/store/sqlite/tasks.ts'
 
 let database: Database
 
@@ -56,66 +45,78 @@ function planOf(sql: string): string {
 }
 
 const QUERIES: readonly [string, string, RegExp][] = [
+  ['an open task', LIVE, /PRIMARY KEY \(tenant=\? AND parked=\? AND seq=\?\)/],
+  ['a done task', DONE, /PRIMARY KEY \(tenant=\? AND status=\? AND seq=\?\)/],
   ['heads of a lane', READY_IN_LANE, /INDEX tasks_ready \(tenant=\? AND lane=\? AND rank>\?\)/],
   ['heads of a pool', READY_IN_POOL, /INDEX tasks_ready_any \(tenant=\? AND pool=\? AND rank>\?\)/],
-  ['due tasks', DUE, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
-  ['references to due tasks', DUE_REFS, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
+  ['expired leases', DUE_LEASES, /INDEX tasks_leased \(tenant=\? AND wake_at<\?\)/],
+  ['due tasks', DUE_WAITING, /INDEX tasks_waiting \(tenant=\? AND wake_at>\? AND wake_at<\?\)/],
   [
     'ready tasks past their deadline',
-    OVERDUE_REFS,
+    OVERDUE,
     /INDEX tasks_deadline \(tenant=\? AND deadline_at>\? AND deadline_at<\?\)/,
   ],
-  ['the next wake time', NEXT_WAKE, /INDEX tasks_wake \(tenant=\? AND wake_at>\?\)/],
+  ['leases', LEASES, /INDEX tasks_leased \(tenant=\? AND \(wake_at,seq\)>\(\?,\?\)\)/],
   ['changed lanes', CHANGED_LANES, /PRIMARY KEY \(tenant=\?\)/],
-  ['idempotency keys', BY_KEY, /INDEX task_specs_key \(tenant=\? AND owner=\? AND idempotency_key=\?\)/],
-  ['newest child', CHILD, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
-  ['acknowledgements', ACKNOWLEDGEMENT, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
-  ['scan of all', SCANS.all, /SEARCH s USING PRIMARY KEY \(tenant=\? AND seq<\?\)/],
-  ['scan of an owner', SCANS.owner, /INDEX task_specs_owner \(tenant=\? AND owner=\? AND seq<\?\)/],
-  ['scan of a session', SCANS.session, /INDEX task_specs_session \(tenant=\? AND session_id=\? AND seq<\?\)/],
-  ['scan of an open status', SCANS.open, /INDEX tasks_status \(tenant=\? AND status=\? AND seq<\?\)/],
-  ['scan of a terminal status', SCANS.done, /INDEX tasks_done_status \(tenant=\? AND status=\? AND seq<\?\)/],
-  ['receipts', RECEIPTS.all.ascending, /PRIMARY KEY \(tenant=\? AND seq>\?\)/],
-  ['receipts, newest first', RECEIPTS.all.descending, /PRIMARY KEY \(tenant=\? AND seq<\?\)/],
+  ['idempotency keys', BY_KEY, /INDEX tasks_key \(tenant=\? AND owner=\? AND idempotency_key=\?\)/],
+  ['newest child', CHILD, /PRIMARY KEY \(tenant=\? AND parent=\?\)/],
+  ['acknowledgements', ACKNOWLEDGEMENT, /PRIMARY KEY \(tenant=\? AND parent=\?\)/],
+  ['children', CHILDREN, /PRIMARY KEY \(tenant=\? AND parent=\?\)/],
+  ['scan of all', SCANS.all, /SEARCH t USING PRIMARY KEY \(tenant=\? AND seq<\?\)/],
+  ['scan of a session', SCANS.session, /INDEX tasks_session \(tenant=\? AND session_id=\? AND seq<\?\)/],
+  ['scan of queued tasks', SCANS.queued, /SEARCH l USING PRIMARY KEY \(tenant=\? AND parked=\? AND seq<\?\)/],
   [
-    'receipts of a task',
-    RECEIPTS.task.ascending,
-    /INDEX receipts_task \(tenant=\? AND task_id=\? AND seq>\?\)/,
+    'scan of tasks that wait for approval',
+    SCANS.pending_approval,
+    /SEARCH l USING PRIMARY KEY \(tenant=\? AND parked=\? AND seq<\?\)/,
   ],
+  [
+    'scan of tasks that wait for input',
+    SCANS.input_required,
+    /SEARCH l USING PRIMARY KEY \(tenant=\? AND parked=\? AND seq<\?\)/,
+  ],
+  [
+    'scan of a terminal status',
+    SCANS.done,
+    /SEARCH d USING PRIMARY KEY \(tenant=\? AND status=\? AND seq<\?\)/,
+  ],
+  ['the narrow row of a task', LINE, /SEARCH t USING PRIMARY KEY \(tenant=\? AND seq=\?\)/],
+  [
+    'the tasks of an owner',
+    LISTS.owned_tasks.descending,
+    /PRIMARY KEY \(tenant=\? AND principal=\? AND first<\?\)/,
+  ],
+  ['a receipt', SEGMENT_WITH, /PRIMARY KEY \(tenant=\? AND first<\?\)/],
+  ['receipts', SEGMENTS.ascending, /PRIMARY KEY \(tenant=\? AND first>\?\)/],
+  ['receipts, newest first', SEGMENTS.descending, /PRIMARY KEY \(tenant=\? AND first<\?\)/],
+  ['receipts of a task', TASK_RECEIPTS.ascending, /PRIMARY KEY \(tenant=\? AND task_id=\? AND seq>\?\)/],
   [
     'receipts of a task, newest first',
-    RECEIPTS.task.descending,
-    /INDEX receipts_task \(tenant=\? AND task_id=\? AND seq<\?\)/,
+    TASK_RECEIPTS.descending,
+    /PRIMARY KEY \(tenant=\? AND task_id=\? AND seq<\?\)/,
   ],
-  ['receipts of an addressee', RECEIPTS.to.ascending, /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/],
+  [
+    'receipts of an addressee',
+    LISTS.addressed_receipts.ascending,
+    /PRIMARY KEY \(tenant=\? AND principal=\? AND first>\?\)/,
+  ],
   [
     'receipts of an addressee, newest first',
-    RECEIPTS.to.descending,
-    /INDEX receipts_to \(tenant=\? AND to=\? AND seq<\?\)/,
+    LISTS.addressed_receipts.descending,
+    /PRIMARY KEY \(tenant=\? AND principal=\? AND first<\?\)/,
   ],
-  [
-    'narrow rows of receipts of an addressee',
-    RECEIPT_LINES.to.ascending,
-    /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/,
-  ],
-  [
-    'narrow rows of obligations',
-    OBLIGATION_LINES,
-    /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/,
-  ],
-  ['narrow rows of tasks', LINES, /SEARCH t USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
-  ['children', CHILDREN, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
-  ['obligations', OBLIGATIONS, /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['obligations of open tasks', OWED.tasks, /INDEX tasks_owed \(tenant=\? AND owner=\? AND seq>\?\)/],
+  ['other obligations', OWED.others, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
-  ['an inbox', PAGES.all.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
-  ['an inbox, newest first', PAGES.all.descending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq<\?\)/],
-  ['unread items', PAGES.unread.ascending, /INDEX inbox_unread \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['marked items', MARKED.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['marked items, newest first', MARKED.descending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq<\?\)/],
+  ['an unread item', UNREAD_WITH, /PRIMARY KEY \(tenant=\? AND principal=\? AND first<\?\)/],
+  ['unread items', UNREAD_LISTS.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND first>\?\)/],
   [
     'unread items, newest first',
-    PAGES.unread.descending,
-    /INDEX inbox_unread \(tenant=\? AND principal=\? AND seq<\?\)/,
+    UNREAD_LISTS.descending,
+    /PRIMARY KEY \(tenant=\? AND principal=\? AND first<\?\)/,
   ],
-  ['items of a task', OF_TASK, /INDEX receipts_task \(tenant=\? AND task_id=\?\)/],
   ['questions of a task', QUESTIONS_OF_TASK, /PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
   ['questions', QUESTIONS.all.ascending, /INDEX questions_all \(tenant=\? AND kind=\? AND seq>\?\)/],
   [
@@ -135,12 +136,6 @@ const QUERIES: readonly [string, string, RegExp][] = [
     /INDEX questions_open \(tenant=\? AND kind=\? AND seq>\?\)/,
   ],
   ['count of open questions', OPEN_QUESTIONS, /INDEX questions_open \(tenant=\?\)/],
-  [
-    'the lease of a task',
-    TASK_LEASE,
-    /SEARCH s USING PRIMARY KEY \(tenant=\? AND seq=\?\)\n.*SEARCH t USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/,
-  ],
-  ['statuses', STATUS, /SEARCH tasks USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
 ]
 
 describe('query plans', () => {
@@ -152,37 +147,30 @@ describe('query plans', () => {
     expect(plan).not.toMatch(/AUTOMATIC/)
   })
 
-  it('the query for a former lease uses the index of receipts by task', () => {
-    const plan = planOf(HAD_LEASE)
-    expect(plan).toMatch(/INDEX receipts_task \(tenant=\? AND task_id=\?\)/)
+  it.each(['leased', 'running'] as const)('the scan of %s tasks reads the leases only', (status) => {
+    const plan = planOf(SCANS[status])
+    expect(plan).toMatch(/SEARCH l USING INDEX tasks_leased \(tenant=\?\)/)
+    expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
+  })
+
+  it('the query for the next wake time reads the first entry of two indexes', () => {
+    const plan = planOf(NEXT_WAKE)
+    expect(plan).toMatch(/SEARCH tasks_live USING INDEX tasks_leased \(tenant=\?\)/)
+    expect(plan).toMatch(/SEARCH tasks_live USING INDEX tasks_waiting \(tenant=\?/)
+  })
+
+  it('the query for the oldest ready task reads the first entry of each pool', () => {
+    const plan = planOf(HEAD_OF_LINE)
+    expect(plan).toMatch(/SEARCH l USING INDEX lanes_pools \(tenant=\?\)/)
+    expect(plan).toMatch(/SEARCH t USING INDEX tasks_ready_any \(tenant=\? AND pool=\? AND rank>\?\)/)
     expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC/)
   })
 
-  it('the query for the leases of a worker uses the status index', () => {
-    const plan = planOf(LEASES_OF)
-    expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
-    expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
-  })
-
-  it('the query for lease holders uses the status index', () => {
-    const plan = planOf(HOLDERS)
-    expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
-    expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
-  })
-
-  it('the query for counts by status uses only covering indexes', () => {
+  it('the query for counts by status reads only rows of that status, and leases', () => {
     const plan = planOf(STATUS_COUNTS)
-    expect(
-      plan.match(/SEARCH tasks USING COVERING INDEX tasks_status \(tenant=\? AND status=\?\)/g),
-    ).toHaveLength(5)
-    expect(plan.match(/USING COVERING INDEX tasks_done_status \(tenant=\? AND status=\?\)/g)).toHaveLength(3)
+    expect(plan.match(/SEARCH tasks_live USING PRIMARY KEY \(tenant=\? AND parked=\?\)/g)).toHaveLength(3)
+    expect(plan.match(/SEARCH tasks_live USING INDEX tasks_leased \(tenant=\?\)/g)).toHaveLength(2)
+    expect(plan.match(/SEARCH tasks_done USING PRIMARY KEY \(tenant=\? AND status=\?\)/g)).toHaveLength(3)
     expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC|SCAN tasks/)
-  })
-
-  it('the query for inbox counts uses the primary key without sorting', () => {
-    const plan = planOf(COUNTS)
-    expect(plan).toMatch(/SEARCH inbox USING PRIMARY KEY \(tenant=\? AND principal=\?\)/)
-    expect(plan).not.toMatch(/TEMP B-TREE/)
-    expect(plan).not.toMatch(/SCAN inbox/)
   })
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type InboxItem, newItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json/json.ts'
 import type { LaneRow } from '../../src/core/matching.ts'
@@ -84,13 +83,15 @@ export const NO_CHANGES: Changes = {
   hints: [],
 }
 
-/** Commits rows of these tenants without loading anything. */
+/** Commits rows of these tenants. It loads what they change, as every commit must. */
 export function put(
   store: Store,
   tenants: number | readonly number[],
   changes: Partial<Changes>,
 ): Promise<Committed> {
-  return store.commit({ ...NO_NEED, tenants: list(tenants) }, () => ({ ...NO_CHANGES, ...changes }))
+  const all = { ...NO_CHANGES, ...changes }
+  const tasks = [...all.updated, ...all.finished, ...all.repaired]
+  return store.commit({ ...NO_NEED, tenants: list(tenants), tasks, items: all.marked }, () => all)
 }
 
 /** The data that a batch of these tenants loads. */
@@ -111,8 +112,10 @@ function list(tenants: number | readonly number[]): readonly number[] {
   return typeof tenants === 'number' ? [tenants] : [...tenants].sort((a, b) => a - b)
 }
 
+/** The id of a task with this seq, or of anything else. */
 export function uuid(n: number): string {
-  return `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
+  const hex = n.toString(16).padStart(11, '0')
+  return `00000000-0000-7${hex.slice(0, 3)}-8000-0000${hex.slice(3)}`
 }
 
 export function counters({ tenant, salt }: TenantRef, over: Partial<Tenant> = {}): Tenant {
@@ -280,7 +283,6 @@ export function receipt(over: Over<Receipt>): Receipt {
     schedule_id: null,
     parents: [],
     body,
-    hash: createHash('sha256').update(body).digest('hex'),
     instance: 'asyncgate-1',
     ...over,
   }

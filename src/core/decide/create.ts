@@ -147,7 +147,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
   const queue = world.owner(world.settings.claim_order === 'fifo' ? EVERYONE : command.owner)
   return {
     tenant: world.tenant.tenant,
-    task_id: taskId(world.now, world.random),
+    task_id: taskId(world.now, draft.nextSeq, world.random),
     seq: draft.nextSeq,
     status: 'queued',
     lane,

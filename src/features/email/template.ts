@@ -1,3 +1,4 @@
+import { taskSeq, taskTime } from '../../core/ids.ts'
 import type { Json } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 import type { EmailContent } from './email.ts'
@@ -24,7 +25,7 @@ export function resultSubject(taskId: string): string {
 export function resultContent(result: ResultEmail): EmailContent {
   const { task_id, type, summary, media_type, bytes, json, completed_at } = result
   const file = fileName(media_type)
-  const queuedAt = createdAt(task_id)
+  const queuedAt = taskSeq(task_id) === undefined ? undefined : taskTime(task_id)
   const lines = [
     `Task Type: ${type}`,
     `Task ID: ${task_id}`,
@@ -60,12 +61,6 @@ function shown({ json, bytes, media_type }: ResultEmail, file: string): string {
 function fileName(mediaType: string): string {
   if (/^application\/(?:[\w.+-]+\+)?json\b/.test(mediaType)) return 'result.json'
   return /^text\//.test(mediaType) ? 'result.txt' : 'result.bin'
-}
-
-/** The id of a task is a UUIDv7, which starts with its creation time. */
-function createdAt(taskId: string): number | undefined {
-  const [high = '', low = '', version = ''] = taskId.split('-')
-  return version.startsWith('7') ? Number.parseInt(high + low, 16) : undefined
 }
 
 function duration(ms: number): string {

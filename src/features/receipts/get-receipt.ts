@@ -4,7 +4,7 @@ import { Fault, invalid } from '../../core/errors.ts'
 import { receiptId as publicId } from '../../core/ids.ts'
 import { INBOX_TYPES } from '../../core/inbox.ts'
 import { type Caller, type PrincipalKey, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import { RECEIPT_TYPES, type Receipt, terminatorsOf } from '../../core/receipt.ts'
+import { RECEIPT_TYPES, type Receipt, receiptHash, terminatorsOf } from '../../core/receipt.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { storedJson } from '../../engine/stored-json.ts'
@@ -58,7 +58,7 @@ function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt: number | 
     schedule_id: receipt.schedule_id,
     parents: receipt.parents.map((seq) => publicId(tenant.salt, seq)),
     body: storedJson(receipt.body),
-    hash: receipt.hash,
+    hash: receiptHash(tenant.salt, receipt),
     asyncgate_instance: receipt.instance,
     delivered_at: isoOrNull(deliveredAt),
   }

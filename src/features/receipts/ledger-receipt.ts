@@ -1,7 +1,7 @@
 import { receiptId } from '../../core/ids.ts'
 import { type Json, type JsonObject, parseCanonical } from '../../core/json/json.ts'
 import { parsePrincipalKey } from '../../core/principal.ts'
-import type { Receipt, ReceiptType } from '../../core/receipt.ts'
+import { type Receipt, type ReceiptType, receiptHash } from '../../core/receipt.ts'
 import { isoTime } from '../../core/time.ts'
 import { jsonText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
@@ -34,7 +34,7 @@ export function ledgerReceipt(
     parent_task_id: input.parent_task_id ?? NA,
     caused_by_receipt_id:
       claim === undefined ? (input.caused_by_receipt_id ?? NA) : receiptId(tenant.salt, claim),
-    dedupe_key: receipt.hash,
+    dedupe_key: receiptHash(tenant.salt, receipt),
     attempt: phase === 'escalate' ? Math.max(1, record?.task.expiry_count ?? 1) : (record?.task.attempt ?? 0),
     from_principal: owner,
     for_principal: forPrincipal(receipt, principalAi),

@@ -1,6 +1,6 @@
 import { bareArray, textArray } from './arrays.ts'
 
-type SqlType = 'int' | 'bigint' | 'float8' | 'boolean' | 'uuid' | 'text'
+type SqlType = 'smallint' | 'int' | 'bigint' | 'float8' | 'boolean' | 'uuid' | 'text'
 
 type Value = number | boolean | string | null
 

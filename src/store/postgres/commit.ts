@@ -3,6 +3,9 @@ import type pg from 'pg'
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
+import { Known } from '../layout/known.ts'
+import { rowsOf } from '../layout/rows.ts'
+import { type TaskRow, taskSpec } from '../layout/task-head.ts'
 import {
   type Changes,
   type Committed,
@@ -34,6 +37,9 @@ export interface CommitDeps {
 /** More looks mean that `decide` will never be content. */
 const MAX_LOAD_ROUNDS = 16
 
+/** A segment fits on a page of the database. */
+const MAX_SEGMENT = 7_000
+
 /** A transaction that takes longer may have been ended by the database. */
 const LONG_MS = 500
 
@@ -57,13 +63,14 @@ export async function commit(
   deps: CommitDeps,
 ): Promise<Committed> {
   const loaded = emptyLoaded(0)
+  const known = new Known()
   const seen: Seen = { time: 0, committed: 0, followed: false }
   let wanted = need
   for (let looks = 1; looks <= MAX_LOAD_ROUNDS; looks++) {
     const askedAt = performance.now()
-    await look(client, wanted, loaded, seen, deps, looks === 1)
+    await look(client, wanted, { loaded, known }, seen, deps, looks === 1)
     const decided = decide(loaded)
-    if (!isNeed(decided)) return write(client, decided, loaded, seen, deps, askedAt)
+    if (!isNeed(decided)) return write(client, decided, { loaded, known }, seen, deps, askedAt)
     wanted = decided
   }
   throw new Error(`after ${MAX_LOAD_ROUNDS} looks something is still missing`)
@@ -72,14 +79,14 @@ export async function commit(
 async function look(
   client: pg.Client,
   need: Need,
-  loaded: Loaded,
+  { loaded, known }: Found,
   seen: Seen,
   { now, catchUp, listener: { token } }: CommitDeps,
   first: boolean,
 ): Promise<void> {
   const locked = loaded.tenants.map(({ tenant }) => tenant)
   const fresh = need.tenants.filter((tenant) => !locked.includes(tenant))
-  const calls = loadsOf(need, loaded, now?.() ?? null)
+  const calls = loadsOf(need, loaded, known, now?.() ?? null)
   try {
     await settled(
       pipelined(client, () => [
@@ -94,10 +101,16 @@ async function look(
     }
     // Never behind the last commit of a tenant, whichever server made it.
     loaded.now = now?.() ?? Math.max(seen.time, seen.committed)
-    await loadDone(client, need, loaded)
+    await loadDone(client, need, loaded, known)
   } catch (error) {
     throw failure(error)
   }
+}
+
+/** What a transaction has loaded. */
+interface Found {
+  readonly loaded: Loaded
+  readonly known: Known
 }
 
 /** What a transaction has seen besides what it loaded. */
@@ -143,12 +156,12 @@ async function readTime(client: pg.Client, seen: Seen, token: string): Promise<v
 async function write(
   client: pg.Client,
   changes: Changes,
-  loaded: Loaded,
+  found: Found,
   { followed }: Seen,
   { listener }: CommitDeps,
   askedAt: number,
 ): Promise<Committed> {
-  const { calls, payloads } = prepare(changes, loaded, (hints) =>
+  const { calls, payloads } = prepare(changes, found, (hints) =>
     listener.encode(followed ? hints : hints.map(withoutChanges)),
   )
   // If COMMIT were sent on a lost connection, its outcome would be unknown. The database ends the session of a
@@ -185,10 +198,11 @@ function withoutChanges(hint: Hint): Hint {
   return { ...hint, changes: [] }
 }
 
-/** Before anything is sent. What fails here is a batch that is too large for a text, and can be split. */
-function prepare(changes: Changes, loaded: Loaded, encode: (hints: readonly Hint[]) => string[]) {
+/** Before anything is sent. What fails here is a batch that is too large for a text, or a bug; it can be split. */
+function prepare(changes: Changes, { loaded, known }: Found, encode: (hints: readonly Hint[]) => string[]) {
   try {
-    return { calls: writesOf(changes, loaded), payloads: encode(changes.hints) }
+    const rows = rowsOf(changes, known, MAX_SEGMENT)
+    return { calls: writesOf(changes, rows, loaded), payloads: encode(changes.hints) }
   } catch (error) {
     throw new StoreError('refused', error)
   }
@@ -196,11 +210,9 @@ function prepare(changes: Changes, loaded: Loaded, encode: (hints: readonly Hint
 
 async function grantedSpecs(client: pg.Client, { granted }: Changes): Promise<TaskSpec[]> {
   if (granted.length === 0) return []
-  return run<TaskSpec>(
-    client,
-    { name: 'granted_specs', text: writes.granted_specs },
-    parameters(SEQ_KEY, granted),
-  )
+  const statement = { name: 'granted_specs', text: writes.granted_specs }
+  const rows = await run<TaskRow>(client, statement, parameters(SEQ_KEY, granted))
+  return rows.map(taskSpec)
 }
 
 async function answeredQuestions(client: pg.Client, { answered }: Changes): Promise<Question[]> {

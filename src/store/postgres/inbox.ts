@@ -1,92 +1,111 @@
 import type pg from 'pg'
-import { isUuid } from '../../core/ids.ts'
-import type { InboxItem } from '../../core/inbox.ts'
-import type { InboxCounts, InboxReads, TaskItem } from '../reads.ts'
-import { textArray } from './arrays.ts'
+import { type InboxItem, newItem } from '../../core/inbox.ts'
+import type { PrincipalKey } from '../../core/principal.ts'
+import { countItems, type ItemPage, mergeItems, unreadItems } from '../layout/inbox-pages.ts'
+import type { UnreadRow } from '../layout/known.ts'
+import type { InboxReads, TaskItem } from '../reads.ts'
 import { readTenant } from './borrow.ts'
-import { list, parameters, rowsOf } from './columns.ts'
-import { type Pooled, run, type Value } from './database.ts'
-import { loads } from './load.ts'
-import { ITEM, ITEM_KEY, TASK_KEY } from './shapes.ts'
-
-const UNREAD = 'AND read_at IS NULL AND archived_at IS NULL'
+import { list, parameters } from './columns.ts'
+import { type Pooled, run, settled, type Value } from './database.ts'
+import { ITEM_LOOKUP, type ItemRow, itemOf } from './items.ts'
+import { newestOfTasks } from './ledger.ts'
+import { ITEM, ITEM_KEY, UNREAD } from './shapes.ts'
 
 export const inboxQueries = {
-  items: loads.items,
+  items: ITEM_LOOKUP,
 
-  all_items_ascending: itemsAfter(''),
-  all_items_descending: itemsBefore(''),
-  unread_items_ascending: itemsAfter(UNREAD),
-  unread_items_descending: itemsBefore(UNREAD),
+  marked_ascending: `
+    SELECT ${list(ITEM)} FROM inbox
+    WHERE tenant = $1 AND principal = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
+  marked_descending: `
+    SELECT ${list(ITEM)} FROM inbox
+    WHERE tenant = $1 AND principal = $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
 
-  // CASE and not coalesce(), which PostgreSQL does not take for leakproof: under row-level security it would only filter.
-  items_of_tasks: `
-    SELECT ${list(ITEM, 'i.')}, x.task_id FROM ${rowsOf(TASK_KEY)}
-    CROSS JOIN LATERAL (
-      SELECT tenant, "to", seq FROM receipts
-      WHERE tenant = x.tenant AND task_id = x.task_id AND receipt_type = ANY ($4::text[])
-      ORDER BY seq DESC LIMIT $5
-    ) r
-    CROSS JOIN LATERAL (
-      SELECT * FROM inbox
-      WHERE tenant = r.tenant AND principal = CASE WHEN $3::text IS NULL THEN r."to" ELSE $3 END AND seq = r.seq
-      LIMIT 1
-    ) i`,
-
-  inbox_counts: `
-    SELECT
-      count(*)::int AS items,
-      count(*) FILTER (WHERE promoted_at IS NOT NULL)::int AS promoted,
-      count(*) FILTER (WHERE promoted_at IS NULL AND archived_at IS NOT NULL)::int AS archived,
-      count(*) FILTER (WHERE waits AND fetched_at IS NOT NULL)::int AS fetched,
-      count(*) FILTER (WHERE waits AND fetched_at IS NULL AND read_at IS NOT NULL)::int AS read,
-      count(*) FILTER (WHERE waits AND read_at IS NULL AND delivered_at IS NOT NULL)::int AS delivered,
-      count(*) FILTER (WHERE waits AND read_at IS NULL AND delivered_at IS NULL)::int AS unread,
-      count(*) FILTER (WHERE fetched_at IS NOT NULL AND promoted_at IS NULL)::int AS fetched_not_promoted,
-      count(*) FILTER (WHERE delivery_count > 1)::int AS redelivered,
-      (avg(fetched_at - delivered_at) FILTER (WHERE fetched_at >= delivered_at))::float8 AS average_ms_to_fetch
-    FROM (
-      SELECT *, promoted_at IS NULL AND archived_at IS NULL AS waits
-      FROM inbox WHERE tenant = $1 AND principal = $2 ORDER BY seq DESC LIMIT $3
-    ) i
-    WHERE created_at >= $4`,
+  unread_ascending: `
+    SELECT ${list(UNREAD)} FROM inbox_unread
+    WHERE tenant = $1 AND principal = $2 AND first >= coalesce(
+      (SELECT first FROM inbox_unread WHERE tenant = $1 AND principal = $2 AND first <= $3
+      ORDER BY first DESC LIMIT 1), 0)
+    ORDER BY first LIMIT $4`,
+  unread_descending: `
+    SELECT ${list(UNREAD)} FROM inbox_unread
+    WHERE tenant = $1 AND principal = $2 AND first < $3 ORDER BY first DESC LIMIT $4`,
 } as const satisfies Readonly<Record<string, string>>
 
-function itemsAfter(condition: string): string {
-  return `
-    SELECT ${list(ITEM)} FROM inbox
-    WHERE tenant = $1 AND principal = $2 AND seq > $3 ${condition} ORDER BY seq LIMIT $4`
-}
-
-function itemsBefore(condition: string): string {
-  return `
-    SELECT ${list(ITEM)} FROM inbox
-    WHERE tenant = $1 AND principal = $2 AND seq < $3 ${condition} ORDER BY seq DESC LIMIT $4`
+function ask<Row extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  name: keyof typeof inboxQueries,
+  values: readonly Value[],
+): Promise<Row[]> {
+  return run<Row>(client, { name, text: inboxQueries[name] }, values)
 }
 
 export function inboxReadsOn(pooled: Pooled): InboxReads {
-  const read = <Row extends pg.QueryResultRow>(
-    tenant: number,
-    name: keyof typeof inboxQueries,
-    values: readonly Value[],
-  ) => readTenant(pooled, tenant, (client) => run<Row>(client, { name, text: inboxQueries[name] }, values))
+  const all = (tenant: number, principal: PrincipalKey, page: ItemPage) =>
+    readTenant(pooled, tenant, async (client) => {
+      const { from, order, limit } = page
+      // Unread ones first: one that is read between the two statements is then found by both, not by neither.
+      const [unread, marked] = await settled([
+        findUnread(client, tenant, principal, page),
+        ask<InboxItem>(client, `marked_${order}`, [tenant, principal, from, limit]),
+      ])
+      const items = unread.map(({ seq, created_at }) => newItem(tenant, principal, seq, created_at))
+      return mergeItems(marked, items, order, limit)
+    })
   return {
-    items: async (tenant, refs) => {
-      const rows = refs.map(({ principal, seq }) => ({ tenant, principal, seq }))
-      return rows.length === 0 ? [] : read<InboxItem>(tenant, 'items', parameters(ITEM_KEY, rows))
-    },
+    items: (tenant, refs) => readTenant(pooled, tenant, (client) => findItems(client, tenant, refs)),
     inbox: (tenant, principal, which, from, order, limit) =>
-      read<InboxItem>(tenant, `${which}_items_${order}`, [tenant, principal, from, limit]),
-    itemsOfTasks: async (tenant, principal, taskIds, types, limit) => {
-      const tasks = taskIds.filter(isUuid).map((task_id) => ({ task_id, tenant }))
-      if (tasks.length === 0) return []
-      const values = [...parameters(TASK_KEY, tasks), principal, textArray(types), limit]
-      return read<TaskItem>(tenant, 'items_of_tasks', values)
-    },
+      which === 'all'
+        ? all(tenant, principal, { from, order, limit })
+        : readTenant(pooled, tenant, async (client) => {
+            const unread = await findUnread(client, tenant, principal, { from, order, limit })
+            const refs = unread.map(({ seq }) => ({ principal, seq }))
+            const marked = new Map((await findItems(client, tenant, refs)).map((item) => [item.seq, item]))
+            return unread.map(
+              ({ seq, created_at }) => marked.get(seq) ?? newItem(tenant, principal, seq, created_at),
+            )
+          }),
+    itemsOfTasks: (tenant, principal, taskIds, types, limit) =>
+      readTenant(pooled, tenant, async (client) => {
+        const receipts = await newestOfTasks(client, tenant, taskIds, types)
+        const refs = receipts.map(({ to, seq }) => ({ principal: principal ?? to, seq }))
+        const items = new Map((await findItems(client, tenant, refs)).map((item) => [item.seq, item]))
+        const counts = new Map<string, number>()
+        const found: TaskItem[] = []
+        for (const { seq, task_id } of receipts) {
+          const item = items.get(seq)
+          const count = counts.get(task_id) ?? 0
+          if (item === undefined || count === limit) continue
+          counts.set(task_id, count + 1)
+          found.push({ ...item, task_id })
+        }
+        return found
+      }),
     inboxCounts: async (tenant, principal, since, limit) => {
-      const [counts] = await read<InboxCounts>(tenant, 'inbox_counts', [tenant, principal, limit, since])
-      if (counts === undefined) throw new Error('a count has no row')
-      return counts
+      const page: ItemPage = { from: Number.MAX_SAFE_INTEGER, order: 'descending', limit }
+      return countItems(await all(tenant, principal, page), since)
     },
   }
+}
+
+async function findItems(
+  client: pg.ClientBase,
+  tenant: number,
+  refs: readonly { readonly principal: PrincipalKey; readonly seq: number }[],
+): Promise<InboxItem[]> {
+  if (refs.length === 0) return []
+  const keys = refs.map(({ principal, seq }) => ({ tenant, principal, seq }))
+  const rows = await ask<ItemRow>(client, 'items', parameters(ITEM_KEY, keys))
+  return rows.flatMap((row) => itemOf(row) ?? [])
+}
+
+/** A row has at least one item, and the first may have none beyond `from`. */
+async function findUnread(client: pg.ClientBase, tenant: number, principal: PrincipalKey, page: ItemPage) {
+  const rows = await ask<UnreadRow>(client, `unread_${page.order}`, [
+    tenant,
+    principal,
+    page.from,
+    page.limit + 1,
+  ])
+  return unreadItems(rows, page)
 }

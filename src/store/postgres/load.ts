@@ -1,27 +1,28 @@
 import type pg from 'pg'
 import type { Relationship } from '../../core/command.ts'
-import { isUuid } from '../../core/ids.ts'
-import type { InboxItem } from '../../core/inbox.ts'
+import { isUuid, taskSeq } from '../../core/ids.ts'
 import type { LaneRow, Owner } from '../../core/matching.ts'
 import type { Question } from '../../core/question.ts'
-import type { Receipt } from '../../core/receipt.ts'
-import type { QueuedTask, TaskSpec } from '../../core/task.ts'
-import { type DoneRow, doneTask, type OpenRow, openTask, queuedTask } from '../rows.ts'
+import type { QueuedTask } from '../../core/task.ts'
+import type { Known } from '../layout/known.ts'
+import { OpenSegment, type Segment } from '../layout/segments.ts'
+import { type TaskRow, taskSpec } from '../layout/task-head.ts'
+import { type DoneRow, decodeDone, decodeLive, type LiveRow } from '../layout/task-state.ts'
 import type { HeadRef, Loaded, Need, TaskRef } from '../store.ts'
 import { list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
 import { run } from './database.ts'
+import { ITEM_LOOKUP, type ItemRow, itemOf } from './items.ts'
 import {
   DONE,
-  ITEM,
   ITEM_KEY,
   LANE,
-  OPEN,
+  LIVE_STATE,
   OWNER,
   QUESTION,
-  RECEIPT,
   RELATIONSHIP,
+  SEGMENT,
   SEQ_KEY,
-  SPEC,
+  TASK,
   TASK_KEY,
 } from './shapes.ts'
 import { NOW } from './time.ts'
@@ -35,27 +36,29 @@ const CHILD = { tenant: 'int', parent: 'bigint', receipt_type: 'text' } as const
 const ACKNOWLEDGEMENT = { tenant: 'int', seq: 'bigint', by: 'text' } as const
 const RELATIONSHIP_KEY = { tenant: 'int', principal: 'text' } as const
 
-export const PARENTS = `ARRAY(
-  SELECT p.parent FROM receipt_parents p WHERE p.tenant = r.tenant AND p.child = r.seq ORDER BY p.parent
-) AS parents`
-
 /**
  * No statement joins a second table but row by row, which a LIMIT makes sure of: through the tenant, which they
  * share, the planner could otherwise go to all rows of the tenant first.
  */
 export const loads = {
-  open_tasks: `
-    SELECT ${list(OPEN, 't.')} FROM ${rowsOf(TASK_KEY)} JOIN tasks t USING (task_id, tenant)`,
+  live_tasks: `
+    SELECT ${list(LIVE_STATE, 't.')} FROM ${rowsOf(SEQ_KEY)}
+    CROSS JOIN LATERAL (
+      SELECT * FROM tasks_live WHERE tenant = x.tenant AND parked IN (0, 1, 2) AND seq = x.seq LIMIT 1
+    ) t`,
 
   done_tasks: `
-    SELECT ${list(DONE, 't.')} FROM ${rowsOf(TASK_KEY)} JOIN tasks_done t USING (task_id, tenant)`,
+    SELECT ${list(DONE, 't.')} FROM ${rowsOf(SEQ_KEY)}
+    CROSS JOIN LATERAL (
+      SELECT * FROM tasks_done WHERE tenant = x.tenant AND status IN (1, 2, 3) AND seq = x.seq LIMIT 1
+    ) t`,
 
   questions: `
     SELECT ${list(QUESTION, 'q.')} FROM ${rowsOf(TASK_KEY)} JOIN questions q USING (task_id, tenant)
     ORDER BY q.task_id, q.n`,
 
   keys: `
-    SELECT ${list(SPEC, 's.')} FROM ${rowsOf(KEY)} JOIN task_specs s USING (tenant, owner, idempotency_key)
+    SELECT ${list(TASK, 's.')} FROM ${rowsOf(KEY)} JOIN tasks s USING (tenant, owner, idempotency_key)
     WHERE s.idempotency_key IS NOT NULL`,
 
   owners: `
@@ -73,33 +76,47 @@ export const loads = {
   due: `
     SELECT t.* FROM ${rowsOf(DUE)}
     CROSS JOIN LATERAL (
-      SELECT ${list(OPEN)} FROM tasks
-      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW}))
-      ORDER BY wake_at LIMIT x."limit"
+      (SELECT ${list(LIVE_STATE)} FROM tasks_live
+      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW})) AND status <= 2
+      ORDER BY wake_at LIMIT x."limit")
+      UNION ALL
+      (SELECT ${list(LIVE_STATE)} FROM tasks_live
+      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW})) AND status > 2
+        AND wake_at IS NOT NULL
+      ORDER BY wake_at LIMIT x."limit")
+      LIMIT x."limit"
     ) t`,
 
-  receipts: `
-    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM ${rowsOf(SEQ_KEY)} JOIN receipts r USING (tenant, seq)`,
+  segments: `
+    SELECT ${list(SEGMENT, 'l.')}
+    FROM (
+      SELECT DISTINCT x.tenant, (
+        SELECT first FROM ledger WHERE tenant = x.tenant AND first <= x.seq ORDER BY first DESC LIMIT 1
+      ) AS first
+      FROM ${rowsOf(SEQ_KEY)}
+    ) f
+    CROSS JOIN LATERAL (SELECT * FROM ledger WHERE tenant = f.tenant AND first = f.first LIMIT 1) l`,
 
   children: `
-    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM ${rowsOf(CHILD)}
+    SELECT c.child, ${list(SEGMENT, 'l.')} FROM ${rowsOf(CHILD)}
     CROSS JOIN LATERAL (
-      SELECT c.* FROM receipt_parents p
-      CROSS JOIN LATERAL (SELECT * FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1) c
-      WHERE p.parent = x.parent AND p.tenant = x.tenant AND c.receipt_type = x.receipt_type
-      ORDER BY p.child DESC LIMIT 1
-    ) r`,
+      SELECT tenant, child FROM receipt_children
+      WHERE parent = x.parent AND tenant = x.tenant AND receipt_type = x.receipt_type
+      ORDER BY child DESC LIMIT 1
+    ) c
+    CROSS JOIN LATERAL (
+      SELECT * FROM ledger WHERE tenant = c.tenant AND first <= c.child ORDER BY first DESC LIMIT 1
+    ) l`,
 
   acknowledgements: `
-    SELECT x.tenant, x.seq, x.by, r.seq AS acknowledgement
-    FROM ${rowsOf(ACKNOWLEDGEMENT)} JOIN receipt_parents p ON p.parent = x.seq AND p.tenant = x.tenant
+    SELECT x.tenant, x.seq, x.by, c.child AS acknowledgement FROM ${rowsOf(ACKNOWLEDGEMENT)}
     CROSS JOIN LATERAL (
-      SELECT seq, receipt_type, "from" FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1
-    ) r
-    WHERE r.receipt_type = 'receipt.acknowledged' AND r."from" = x.by`,
+      SELECT child FROM receipt_children
+      WHERE parent = x.seq AND tenant = x.tenant AND receipt_type = 'receipt.acknowledged' AND "from" = x.by
+      ORDER BY child LIMIT 1
+    ) c`,
 
-  items: `
-    SELECT ${list(ITEM, 'i.')} FROM ${rowsOf(ITEM_KEY)} JOIN inbox i USING (tenant, principal, seq)`,
+  items: ITEM_LOOKUP,
 
   relationships: `
     SELECT ${list(RELATIONSHIP, 'r.')} FROM ${rowsOf(RELATIONSHIP_KEY)}
@@ -109,13 +126,13 @@ export const loads = {
 /** Ready tasks from the mark on: below it there are only the index entries of tasks that are gone. */
 function headsBy(column: 'lane' | 'pool'): string {
   return `
-    SELECT x.n, t.*
+    SELECT x.n, ${list(LIVE_STATE, 't.')}
     FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS x (tenant, lane, "limit", n)
     JOIN lanes l ON l.tenant = x.tenant AND l.lane = x.lane
     CROSS JOIN LATERAL (
-      SELECT ${list(OPEN)} FROM tasks
+      SELECT ${list(LIVE_STATE)}, rank FROM tasks_live
       WHERE tenant = x.tenant AND ${column} = x.lane AND rank >= l.mark
-        AND status = 'queued' AND wake_at IS NULL AND ${column} > 0
+        AND status = 3 AND wake_at IS NULL AND ${column} > 0
       ORDER BY rank, seq LIMIT x."limit"
     ) t
     ORDER BY x.n, t.rank, t.seq`
@@ -123,13 +140,14 @@ function headsBy(column: 'lane' | 'pool'): string {
 
 export type StoredLane = Omit<LaneRow, 'capabilities'> & { readonly capabilities: string }
 type AcknowledgementRow = Loaded['acknowledgements'][number]
-type HeadRow = OpenRow & { readonly n: number }
+type HeadRow = LiveRow & { readonly n: number }
+type ChildRow = Segment & { readonly child: number }
 
 /** A statement that is ready to be sent; its answer goes to where it belongs. */
 type Load = (client: pg.Client) => Promise<void>
 
 /** The statements for what the need asks. Without `now`, the database's time says what is due. */
-export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] {
+export function loadsOf(need: Need, loaded: Loaded, known: Known, now: number | null): Load[] {
   const found: Load[] = []
   const add = <Row extends pg.QueryResultRow, S extends Shape>(
     name: keyof typeof loads,
@@ -149,28 +167,42 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
     const heads = refs.map((ref): HeadDraft => ({ ...ref, tasks: [] }))
     loaded.heads.push(...heads)
     add(name, HEAD, refs, (row: HeadRow) => {
-      heads[row.n - 1]?.tasks.push(queuedTask(row))
+      const task = known.task(decodeLive(row))
+      if (task.status === 'queued') heads[row.n - 1]?.tasks.push(task)
     })
   }
-  const tasks = need.tasks.filter(isNameable)
+  const tasks = seqsOf(need.tasks)
   const inLanes = need.heads.filter((head) => !head.pool)
   const inPools = need.heads.filter((head) => head.pool)
 
-  add('open_tasks', TASK_KEY, tasks, (row: OpenRow) => loaded.tasks.push(openTask(row)))
+  add('live_tasks', SEQ_KEY, tasks.refs, (row: LiveRow) => {
+    const stored = decodeLive(row)
+    if (tasks.isWanted(stored.task)) loaded.tasks.push(known.task(stored))
+  })
   const askers = need.questions.filter(isNameable)
   add('questions', TASK_KEY, askers, (row: Question) => loaded.questions.push(row))
-  add('keys', KEY, need.keys, (row: TaskSpec) => loaded.specs.push(row))
+  add('keys', KEY, need.keys, (row: TaskRow) => loaded.specs.push(taskSpec(row)))
   add('owners', OWNER_KEY, need.owners, (row: Owner) => loaded.owners.push(row))
   addHeads('heads_of_lanes', inLanes)
   addHeads('heads_of_pools', inPools)
   add('lanes', LANES_AFTER, need.lanes, (row: StoredLane) => loaded.lanes.push(laneOf(row)))
-  add('due', DUE, need.due, (row: OpenRow) => loaded.due.push(openTask(row)), now)
-  add('receipts', SEQ_KEY, need.receipts, (row: Receipt) => loaded.receipts.push(row))
-  add('children', CHILD, need.children, (row: Receipt) => loaded.children.push(row))
+  add('due', DUE, need.due, (row: LiveRow) => loaded.due.push(known.task(decodeLive(row))), now)
+  add('segments', SEQ_KEY, need.receipts, (row: Segment) => {
+    const segment = new OpenSegment(row)
+    for (const { tenant, seq } of need.receipts) {
+      if (segment.has(tenant, seq)) loaded.receipts.push(segment.at(seq))
+    }
+  })
+  add('children', CHILD, need.children, (row: ChildRow) =>
+    loaded.children.push(new OpenSegment(row).at(row.child)),
+  )
   add('acknowledgements', ACKNOWLEDGEMENT, need.acknowledgements, (row: AcknowledgementRow) =>
     loaded.acknowledgements.push(row),
   )
-  add('items', ITEM_KEY, need.items, (row: InboxItem) => loaded.items.push(row))
+  add('items', ITEM_KEY, need.items, (row: ItemRow) => {
+    const item = itemOf(row, known)
+    if (item !== undefined) loaded.items.push(item)
+  })
   add('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
     loaded.relationships.push(row),
   )
@@ -178,13 +210,28 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
 }
 
 /** Looks among the done tasks for those that are not open. */
-export async function loadDone(client: pg.Client, need: Need, loaded: Loaded): Promise<void> {
+export async function loadDone(client: pg.Client, need: Need, loaded: Loaded, known: Known): Promise<void> {
   const found = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
-  const refs = need.tasks.filter((ref) => isNameable(ref) && !found.has(`${ref.tenant} ${ref.task_id}`))
-  if (refs.length === 0) return
+  const tasks = seqsOf(need.tasks.filter((ref) => !found.has(`${ref.tenant} ${ref.task_id}`)))
+  if (tasks.refs.length === 0) return
   const statement = { name: 'done_tasks', text: loads.done_tasks }
-  const rows = await run<DoneRow>(client, statement, parameters(TASK_KEY, refs))
-  loaded.tasks.push(...rows.map(doneTask))
+  for (const row of await run<DoneRow>(client, statement, parameters(SEQ_KEY, tasks.refs))) {
+    const stored = decodeDone(row)
+    if (tasks.isWanted(stored.task)) loaded.tasks.push(known.task(stored))
+  }
+}
+
+/** The seqs that the ids of tasks contain. A task is wanted only if it has one of the ids. */
+export function seqsOf(tasks: readonly TaskRef[]) {
+  const wanted = new Set<string>()
+  const refs: { tenant: number; seq: number }[] = []
+  for (const { tenant, task_id } of tasks) {
+    const seq = taskSeq(task_id)
+    if (seq === undefined) continue
+    wanted.add(`${tenant} ${task_id}`)
+    refs.push({ tenant, seq })
+  }
+  return { refs, isWanted: ({ tenant, task_id }: TaskRef) => wanted.has(`${tenant} ${task_id}`) }
 }
 
 type HeadDraft = HeadRef & { readonly tasks: QueuedTask[] }

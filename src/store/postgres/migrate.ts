@@ -7,6 +7,9 @@ interface Migration {
   readonly name: string
 }
 
+/** Lower numbers are of versions before the first release. */
+const FIRST = 100
+
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /** Any number, as long as every process takes the same. */
@@ -49,6 +52,12 @@ async function appliedNumber(client: pg.Client, newest: number): Promise<number>
     throw new Error(
       `its schema is number ${applied}, and this version of AsyncGate knows only up to ${newest}; ` +
         'start the version that last used it, or a newer one',
+    )
+  }
+  if (applied > 0 && applied < FIRST) {
+    throw new Error(
+      `its schema is number ${applied}, from a version before the first release, and cannot be converted; ` +
+        'choose another database, or finish its tasks with the version that last used it',
     )
   }
   return applied

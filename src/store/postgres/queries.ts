@@ -1,40 +1,75 @@
 import { isTerminal, STATUSES, type Status } from '../../core/transitions.ts'
-import { QUESTION_BYTES } from '../reads.ts'
-import { list, rowsOf, type Shape } from './columns.ts'
-import { loads, PARENTS } from './load.ts'
-import { DONE, LANE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
+import { DONE_CODES, OPEN_CODES } from '../layout/task-state.ts'
+import { list, rowsOf } from './columns.ts'
+import { loads } from './load.ts'
+import { CHILD, LANE, LIVE_STATE, PROGRESS, RELATIONSHIP, SEGMENT, SEQ_KEY, TASK } from './shapes.ts'
 import { NOW } from './time.ts'
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
 
-/** A receipt without its body. The length of a column is known without reading its value. */
-const RECEIPT_LINE = 'r.seq, r.receipt_type, r."to", r.task_id, r.lease_id, octet_length(r.body) AS bytes'
+/** The length of a column is known without reading its value. */
+const HEAD = 's.seq, s.owner, s.session_id, s.head, octet_length(s.input) AS input_bytes'
+const OUTCOME_BYTES = 'coalesce(octet_length(d.result), 0) + coalesce(octet_length(d.details), 0)'
 
-const WHOLE_RECEIPT = `${list(RECEIPT, 'r.')}, ${PARENTS}`
+const LIVE_OF = (task: string) => `(
+  SELECT * FROM tasks_live WHERE tenant = ${task}.tenant AND parked IN (0, 1, 2) AND seq = ${task}.seq LIMIT 1
+)`
+const DONE_OF = (task: string) => `(
+  SELECT * FROM tasks_done WHERE tenant = ${task}.tenant AND status IN (1, 2, 3) AND seq = ${task}.seq LIMIT 1
+)`
+const TASK_OF = (task: string) => `(
+  SELECT * FROM tasks WHERE tenant = ${task}.tenant AND seq = ${task}.seq LIMIT 1
+)`
+
+/** Which live rows have a status. Of the queued ones those held are passed over; all leases are looked at. */
+const FITS = {
+  queued: `parked = 0 AND status = ${OPEN_CODES.queued}`,
+  leased: `status <= 2 AND status = ${OPEN_CODES.leased}`,
+  running: `status <= 2 AND status = ${OPEN_CODES.running}`,
+  pending_approval: 'parked = 1',
+  input_required: 'parked = 2',
+} as const
 
 /** As in `loads`, a LIMIT stands before or within every join, so that only what is returned is looked up. */
 export const queries = {
-  open_records: recordsOf('tasks', OPEN),
-  done_records: recordsOf('tasks_done', DONE),
+  live_tasks: loads.live_tasks,
+  done_tasks: loads.done_tasks,
 
-  open_task: loads.open_tasks,
-  done_task: loads.done_tasks,
+  specs: `
+    SELECT ${list(TASK, 's.')} FROM ${rowsOf(SEQ_KEY)} CROSS JOIN LATERAL ${TASK_OF('x')} s`,
+
+  latest_progress: `
+    SELECT p.* FROM ${rowsOf({ task_id: 'uuid', tenant: 'int' })}
+    CROSS JOIN LATERAL (
+      SELECT ${list(PROGRESS)} FROM task_progress WHERE task_id = x.task_id AND tenant = x.tenant
+      ORDER BY n DESC LIMIT 1
+    ) p`,
 
   questions: loads.questions,
 
-  statuses: `
-    SELECT t.task_id, t.status FROM ${rowsOf(TASK_KEY)} JOIN tasks t USING (task_id, tenant)
-    UNION ALL
-    SELECT t.task_id, t.status FROM ${rowsOf(TASK_KEY)} JOIN tasks_done t USING (task_id, tenant)`,
+  lines: linesOf(`SELECT t.* FROM ${rowsOf(SEQ_KEY)} CROSS JOIN LATERAL ${TASK_OF('x')} t`),
 
-  open_lines: linesFrom('tasks'),
-  done_lines: linesFrom('tasks_done'),
+  scan_all: linesOf('SELECT * FROM tasks WHERE tenant = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3'),
+  scan_session: linesOf(
+    'SELECT * FROM tasks WHERE tenant = $1 AND seq < $2 AND session_id = $4 ORDER BY seq DESC LIMIT $3',
+  ),
+  scan_queued: liveLines(FITS.queued),
+  scan_leased: liveLines(FITS.leased),
+  scan_running: liveLines(FITS.running),
+  scan_pending_approval: liveLines(FITS.pending_approval),
+  scan_input_required: liveLines(FITS.input_required),
+  scan_done: `
+    SELECT ${HEAD}, NULL::smallint AS live_status, d.status AS done_status, d.state, d.outcome_bytes
+    FROM (
+      SELECT tenant, seq, status, state, ${OUTCOME_BYTES} AS outcome_bytes FROM tasks_done d
+      WHERE tenant = $1 AND seq < $2 AND status = $4 ORDER BY seq DESC LIMIT $3
+    ) d
+    CROSS JOIN LATERAL ${TASK_OF('d')} s
+    ORDER BY s.seq DESC`,
 
-  scan_all: linesOf('true'),
-  scan_owner: linesOf('owner = $4 AND seq > 0'),
-  scan_session: linesOf('session_id = $4'),
-  scan_open: linesByStatus('tasks'),
-  scan_done: linesByStatus('tasks_done'),
+  owned_descending: listsBefore('owned_tasks'),
+  addressed_ascending: listsAfter('addressed_receipts'),
+  addressed_descending: listsBefore('addressed_receipts'),
 
   status_counts: STATUSES.map(countOf).join(' UNION ALL '),
 
@@ -42,36 +77,29 @@ export const queries = {
     SELECT ${list(PROGRESS)} FROM task_progress WHERE task_id = $2 AND tenant = $1 AND n > $3
     ORDER BY n LIMIT $4`,
 
-  receipt: `
-    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM receipts r WHERE tenant = $1 AND seq = $2`,
+  segments_at: loads.segments,
+  segments_ascending: `
+    SELECT ${list(SEGMENT)} FROM ledger
+    WHERE tenant = $1 AND first >= coalesce(
+      (SELECT first FROM ledger WHERE tenant = $1 AND first <= $2 ORDER BY first DESC LIMIT 1), 0)
+    ORDER BY first LIMIT $3`,
+  segments_descending: `
+    SELECT ${list(SEGMENT)} FROM ledger WHERE tenant = $1 AND first < $2 ORDER BY first DESC LIMIT $3`,
 
-  receipts_at: loads.receipts,
-
-  all_ascending: receiptsAfter(WHOLE_RECEIPT, 'true'),
-  all_descending: receiptsBefore(WHOLE_RECEIPT, 'true'),
-  to_ascending: receiptsAfter(WHOLE_RECEIPT, '"to" = $4 AND seq > 0'),
-  to_descending: receiptsBefore(WHOLE_RECEIPT, '"to" = $4 AND seq > 0'),
-  task_ascending: receiptsAfter(WHOLE_RECEIPT, 'task_id = $4'),
-  task_descending: receiptsBefore(WHOLE_RECEIPT, 'task_id = $4'),
-
-  all_lines_ascending: receiptsAfter(RECEIPT_LINE, 'true'),
-  all_lines_descending: receiptsBefore(RECEIPT_LINE, 'true'),
-  to_lines_ascending: receiptsAfter(RECEIPT_LINE, '"to" = $4 AND seq > 0'),
-  to_lines_descending: receiptsBefore(RECEIPT_LINE, '"to" = $4 AND seq > 0'),
-  task_lines_ascending: receiptsAfter(RECEIPT_LINE, 'task_id = $4'),
-  task_lines_descending: receiptsBefore(RECEIPT_LINE, 'task_id = $4'),
+  task_receipts_ascending: `
+    SELECT seq FROM task_receipts WHERE task_id = $2 AND tenant = $1 AND seq > $3 ORDER BY seq LIMIT $4`,
+  task_receipts_descending: `
+    SELECT seq FROM task_receipts WHERE task_id = $2 AND tenant = $1 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
 
   children: `
-    SELECT p.parent, r.seq, r.receipt_type, r."from"
-    FROM ${rowsOf(PARENT_KEY)} JOIN receipt_parents p USING (parent, tenant)
-    CROSS JOIN LATERAL (
-      SELECT seq, receipt_type, "from" FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1
-    ) r
-    WHERE r.receipt_type = ANY ($3::text[])
-    ORDER BY p.parent, r.seq`,
+    SELECT ${list(CHILD, 'c.')} FROM ${rowsOf(PARENT_KEY)}
+    JOIN receipt_children c ON c.parent = x.parent AND c.tenant = x.tenant
+    WHERE c.receipt_type = ANY ($3::text[])`,
 
-  obligations: obligationsAfter(WHOLE_RECEIPT),
-  obligation_lines: obligationsAfter(RECEIPT_LINE),
+  owed: `
+    (SELECT seq FROM tasks_live WHERE tenant = $1 AND owner = $2 AND seq > $3 AND seq > 0 ORDER BY seq LIMIT $4)
+    UNION ALL
+    (SELECT seq FROM open_obligations WHERE tenant = $1 AND principal = $2 AND seq > $3 ORDER BY seq LIMIT $4)`,
 
   relationship: `
     SELECT ${list(RELATIONSHIP)} FROM relationships WHERE tenant = $1 AND principal = $2`,
@@ -79,29 +107,8 @@ export const queries = {
   counters: `
     SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version FROM tenants WHERE tenant = $1`,
 
-  task_lease: `
-    SELECT s.task_id, coalesce(t.status, d.status) AS status, coalesce(t.lease_id, d.lease_id) AS lease_id,
-      coalesce(t.holder, d.holder) AS holder, coalesce(t.worker_id, d.worker_id) AS worker_id
-    FROM (SELECT tenant, task_id FROM task_specs WHERE tenant = $1 AND seq = $2 LIMIT 1) s
-    LEFT JOIN tasks t USING (task_id, tenant)
-    LEFT JOIN tasks_done d USING (task_id, tenant)`,
-
-  had_lease: `
-    SELECT 1 AS found FROM (
-      SELECT lease_id FROM receipts WHERE tenant = $1 AND task_id = $2 ORDER BY seq DESC LIMIT $3
-    ) r
-    WHERE r.lease_id = $4 LIMIT 1`,
-
-  leases_of: `
-    SELECT task_id, lease_id, lane FROM tasks
-    WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0
-      AND holder = $2 AND worker_id = $3 AND instance_id IS DISTINCT FROM $4
-    LIMIT $5`,
-
-  holders: `
-    SELECT worker_id, (count(*) FILTER (WHERE status = 'leased'))::int AS leased,
-      (count(*) FILTER (WHERE status = 'running'))::int AS running, min(wake_at) AS next_expires_at
-    FROM tasks WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0 GROUP BY worker_id`,
+  leases: `
+    SELECT ${list(LIVE_STATE)} FROM tasks_live WHERE tenant = $1 AND status <= 2`,
 
   changed_lanes: `
     SELECT ${list(LANE)} FROM lanes WHERE tenant = $1 AND version > $2 ORDER BY lane`,
@@ -109,118 +116,85 @@ export const queries = {
   head_of_line: `
     SELECT s.created_at FROM lanes l
     CROSS JOIN LATERAL (
-      SELECT seq FROM tasks
-      WHERE tenant = l.tenant AND pool = l.lane AND status = 'queued' AND wake_at IS NULL AND pool > 0
+      SELECT tenant, seq FROM tasks_live
+      WHERE tenant = l.tenant AND pool = l.lane AND status = 3 AND wake_at IS NULL AND pool > 0
         AND rank >= l.mark
       ORDER BY rank, seq LIMIT 1
     ) t
-    CROSS JOIN LATERAL (
-      SELECT created_at FROM task_specs WHERE tenant = l.tenant AND seq = t.seq
-      -- Keeps the planner from starting with this table.
-      OFFSET 0
-    ) s
+    CROSS JOIN LATERAL ${TASK_OF('t')} s
     WHERE l.tenant = $1 AND l.type IS NULL AND l.mark IS NOT NULL`,
 
   due: `
-    SELECT t.tenant, t.task_id FROM tenants n
+    SELECT ${list(LIVE_STATE, 't.')} FROM tenants n
     CROSS JOIN LATERAL (
-      (SELECT tenant, task_id FROM tasks
-      WHERE tenant = n.tenant AND wake_at <= (SELECT coalesce($2::bigint, ${NOW}))
+      (SELECT * FROM tasks_live
+      WHERE tenant = n.tenant AND wake_at <= (SELECT coalesce($2::bigint, ${NOW})) AND status <= 2
       ORDER BY wake_at LIMIT $1)
       UNION ALL
-      (SELECT tenant, task_id FROM tasks
+      (SELECT * FROM tasks_live
+      WHERE tenant = n.tenant AND wake_at <= (SELECT coalesce($2::bigint, ${NOW})) AND status > 2
+        AND wake_at IS NOT NULL
+      ORDER BY wake_at LIMIT $1)
+      UNION ALL
+      (SELECT * FROM tasks_live
       WHERE tenant = n.tenant AND deadline_at <= (SELECT coalesce($2::bigint, ${NOW})) AND wake_at IS NULL
       ORDER BY deadline_at LIMIT $1)
     ) t
     WHERE n.open_tasks > 0`,
 
   next_wake: `
-    SELECT wake_at - coalesce($2::bigint, ${NOW}) AS ms FROM tasks
-    WHERE tenant = $1 AND wake_at IS NOT NULL ORDER BY wake_at LIMIT 1`,
+    SELECT min(wake_at) - coalesce($2::bigint, ${NOW}) AS ms FROM (
+      (SELECT wake_at FROM tasks_live WHERE tenant = $1 AND status <= 2 ORDER BY wake_at LIMIT 1)
+      UNION ALL
+      (SELECT wake_at FROM tasks_live WHERE tenant = $1 AND status > 2 AND wake_at IS NOT NULL
+      ORDER BY wake_at LIMIT 1)
+    ) t
+    HAVING count(*) > 0`,
 } as const satisfies Readonly<Record<string, string>>
 
-function recordsOf(table: string, shape: Shape): string {
+/** Narrow rows of the tasks that `tasks` selects. */
+function linesOf(tasks: string): string {
   return `
-    SELECT ${list(shape, 't.')},
-      s.owner AS spec_owner, s.type, s.priority, s.session_id, s.labels, s.idempotency_key, s.created_at, s.instance, s.input, s.policy,
-      p.n, p.at, p.lease_id AS progress_lease_id, p.progress
-    FROM ${rowsOf(TASK_KEY)} JOIN ${table} t USING (task_id, tenant)
-    CROSS JOIN LATERAL (SELECT * FROM task_specs WHERE tenant = t.tenant AND seq = t.seq LIMIT 1) s
-    LEFT JOIN LATERAL (
-      SELECT n, at, lease_id, progress FROM task_progress
-      WHERE task_id = t.task_id AND tenant = t.tenant ORDER BY n DESC LIMIT 1
-    ) p ON true`
-}
-
-function linesOf(condition: string): string {
-  return `
-    SELECT s.seq, s.task_id, coalesce(t.status, d.status) AS status, s.owner, s.type, s.session_id, s.labels,
-      coalesce(t.principal_ai, d.principal_ai) AS principal_ai,
-      s.bytes + coalesce(${lengthOf('t', false)}, ${lengthOf('d', true)}) AS bytes
-    FROM (
-      SELECT tenant, seq, task_id, owner, type, session_id, labels, octet_length(input) AS bytes FROM task_specs
-      WHERE tenant = $1 AND seq < $2 AND ${condition} ORDER BY seq DESC LIMIT $3
-    ) s
-    LEFT JOIN tasks t USING (task_id, tenant)
-    LEFT JOIN tasks_done d USING (task_id, tenant)
+    SELECT ${HEAD}, l.status AS live_status, d.status AS done_status, coalesce(l.state, d.state) AS state,
+      ${OUTCOME_BYTES} AS outcome_bytes
+    FROM (${tasks}) s
+    LEFT JOIN LATERAL ${LIVE_OF('s')} l ON true
+    LEFT JOIN LATERAL ${DONE_OF('s')} d ON true
     ORDER BY s.seq DESC`
 }
 
-function linesByStatus(table: 'tasks' | 'tasks_done'): string {
+function liveLines(condition: string): string {
   return `
-    SELECT t.seq, t.task_id, t.status, s.owner, s.type, s.session_id, s.labels, t.principal_ai,
-      octet_length(s.input) + t.bytes AS bytes
+    SELECT ${HEAD}, l.status AS live_status, NULL::smallint AS done_status, l.state, 0 AS outcome_bytes
     FROM (
-      SELECT tenant, seq, task_id, status, principal_ai, ${lengthOf(table, table === 'tasks_done')} AS bytes
-      FROM ${table}
-      WHERE tenant = $1 AND seq < $2 AND status = $4 AND seq > 0 ORDER BY seq DESC LIMIT $3
-    ) t
-    JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq
-    ORDER BY t.seq DESC`
+      SELECT tenant, seq, status, state FROM tasks_live
+      WHERE tenant = $1 AND seq < $2 AND ${condition} ORDER BY seq DESC LIMIT $3
+    ) l
+    CROSS JOIN LATERAL ${TASK_OF('l')} s
+    ORDER BY s.seq DESC`
+}
+
+function listsAfter(table: string): string {
+  return `
+    SELECT first, seqs FROM ${table}
+    WHERE tenant = $1 AND principal = $2 AND first >= coalesce(
+      (SELECT first FROM ${table} WHERE tenant = $1 AND principal = $2 AND first <= $3
+      ORDER BY first DESC LIMIT 1), 0)
+    ORDER BY first LIMIT $4`
+}
+
+function listsBefore(table: string): string {
+  return `
+    SELECT first, seqs FROM ${table}
+    WHERE tenant = $1 AND principal = $2 AND first < $3 ORDER BY first DESC LIMIT $4`
 }
 
 function countOf(status: Status): string {
+  const [table, condition] = isTerminal(status)
+    ? ['tasks_done', `status = ${DONE_CODES[status]}`]
+    : ['tasks_live', FITS[status]]
   return `
     SELECT '${status}' AS status, count(*)::int AS count FROM (
-      SELECT 1 FROM ${isTerminal(status) ? 'tasks_done' : 'tasks'}
-      WHERE tenant = $1 AND status = '${status}' AND seq > 0 LIMIT $2
+      SELECT 1 FROM ${table} WHERE tenant = $1 AND ${condition} LIMIT $2
     ) t`
-}
-
-function linesFrom(table: 'tasks' | 'tasks_done'): string {
-  return `
-    SELECT t.seq, t.task_id, t.status, s.owner, s.type, s.session_id, s.labels, t.principal_ai,
-      octet_length(s.input) + ${lengthOf('t', table === 'tasks_done')} AS bytes
-    FROM ${rowsOf(TASK_KEY)} JOIN ${table} t USING (task_id, tenant)
-    CROSS JOIN LATERAL (SELECT * FROM task_specs WHERE tenant = t.tenant AND seq = t.seq LIMIT 1) s`
-}
-
-/** About how long the texts of a task are, besides its input. */
-function lengthOf(task: string, isDone: boolean): string {
-  const outcome = ['result', 'error', 'artifacts', 'delivery_proof']
-  const lengths = outcome.map((column) => `coalesce(octet_length(${task}.${column}), 0)`)
-  return [`${QUESTION_BYTES} * ${task}.question_count`, ...(isDone ? lengths : [])].join(' + ')
-}
-
-function receiptsAfter(columns: string, condition: string): string {
-  return `
-    SELECT ${columns} FROM receipts r
-    WHERE tenant = $1 AND seq > $2 AND ${condition} ORDER BY seq LIMIT $3`
-}
-
-function receiptsBefore(columns: string, condition: string): string {
-  return `
-    SELECT ${columns} FROM receipts r
-    WHERE tenant = $1 AND seq < $2 AND ${condition} ORDER BY seq DESC LIMIT $3`
-}
-
-function obligationsAfter(columns: string): string {
-  return `
-    SELECT ${columns}
-    FROM (
-      SELECT tenant, seq FROM open_obligations
-      WHERE tenant = $1 AND principal = $2 AND seq > $3 ORDER BY seq LIMIT $4
-    ) o
-    JOIN receipts r ON r.tenant = o.tenant AND r.seq = o.seq
-    ORDER BY r.seq`
 }

@@ -1,124 +1,75 @@
-import type { CHANGING_COLUMNS, DONE_COLUMNS, OPEN_COLUMNS } from '../rows.ts'
 import type { Shape } from './columns.ts'
-
-type Columns<Names extends readonly string[]> = Readonly<Record<Names[number], Shape[string]>>
 
 export const TASK_KEY = { task_id: 'uuid', tenant: 'int' } as const satisfies Shape
 export const SEQ_KEY = { tenant: 'int', seq: 'bigint' } as const satisfies Shape
 
-const CORE = {
+export const TASK = {
   tenant: 'int',
-  task_id: 'uuid',
   seq: 'bigint',
+  owner: 'text',
+  created_at: 'bigint',
+  session_id: 'text',
+  idempotency_key: 'text',
+  head: 'text',
+  input: 'text',
+} as const satisfies Shape
+
+export const LIVE_KEY = { tenant: 'int', parked: 'smallint', seq: 'bigint' } as const satisfies Shape
+
+export const LIVE = {
+  ...LIVE_KEY,
+  status: 'smallint',
   lane: 'int',
   pool: 'int',
   rank: 'bigint',
   owner: 'text',
-  principal_ai: 'text',
-  attempt: 'int',
-  max_attempts: 'int',
-  expiry_count: 'int',
-  max_expiries: 'int',
-  retry_backoff_seconds: 'int',
-  timeout_seconds: 'int',
+  wake_at: 'bigint',
   deadline_at: 'bigint',
-  input_length: 'int',
-  fence: 'int',
-  progress_count: 'int',
-  question_count: 'int',
-  updated_at: 'bigint',
+  state: 'text',
 } as const satisfies Shape
 
-export const OPEN = {
-  ...CORE,
-  status: 'text',
-  wake_at: 'bigint',
-  lease_id: 'uuid',
-  holder: 'text',
-  worker_id: 'text',
-  instance_id: 'text',
-  acquired_at: 'bigint',
-  renewals: 'int',
-  started_at: 'bigint',
-} as const satisfies Columns<typeof OPEN_COLUMNS>
-
-export const CHANGING = {
-  attempt: 'int',
-  expiry_count: 'int',
-  fence: 'int',
-  progress_count: 'int',
-  question_count: 'int',
-  updated_at: 'bigint',
-  status: 'text',
-  wake_at: 'bigint',
-  lease_id: 'uuid',
-  holder: 'text',
-  worker_id: 'text',
-  instance_id: 'text',
-  acquired_at: 'bigint',
-  renewals: 'int',
-  started_at: 'bigint',
-} as const satisfies Columns<typeof CHANGING_COLUMNS>
-
-/** What evidence that comes late changes. */
-export const REPAIR = {
-  result: 'text',
-  artifacts: 'text',
-  delivery_proof: 'text',
-  receipt_seq: 'bigint',
-  obligation_open: 'boolean',
-  updated_at: 'bigint',
-} as const satisfies Shape
-
-export const DONE = {
-  ...CORE,
-  status: 'text',
-  lease_id: 'uuid',
-  holder: 'text',
-  worker_id: 'text',
-  started_at: 'bigint',
-  completed_at: 'bigint',
-  result: 'text',
-  error: 'text',
-  artifacts: 'text',
-  delivery_proof: 'text',
-  receipt_seq: 'bigint',
-  obligation_open: 'boolean',
-  dead_letter: 'boolean',
-} as const satisfies Columns<typeof DONE_COLUMNS>
-
-export const SPEC = {
+/** What is read of it. */
+export const LIVE_STATE = {
   tenant: 'int',
   seq: 'bigint',
-  task_id: 'uuid',
-  owner: 'text',
-  type: 'text',
-  priority: 'int',
-  session_id: 'text',
-  labels: 'text',
-  idempotency_key: 'text',
+  status: 'smallint',
+  state: 'text',
+} as const satisfies Shape
+
+export const DONE_KEY = { tenant: 'int', status: 'smallint', seq: 'bigint' } as const satisfies Shape
+
+export const OUTCOME = { state: 'text', result: 'text', details: 'text' } as const satisfies Shape
+
+export const DONE = { ...DONE_KEY, ...OUTCOME } as const satisfies Shape
+
+export const SEGMENT = {
+  tenant: 'int',
+  first: 'bigint',
   created_at: 'bigint',
   instance: 'text',
-  input: 'text',
-  policy: 'text',
+  receipts: 'text',
 } as const satisfies Shape
 
-export const RECEIPT = {
+export const SEQ_LIST = {
   tenant: 'int',
-  seq: 'bigint',
+  principal: 'text',
+  first: 'bigint',
+  seqs: 'text',
+} as const satisfies Shape
+
+export const UNREAD_KEY = { tenant: 'int', principal: 'text', first: 'bigint' } as const satisfies Shape
+
+export const UNREAD = { ...UNREAD_KEY, created_at: 'bigint', seqs: 'text' } as const satisfies Shape
+
+export const TASK_RECEIPT = { tenant: 'int', task_id: 'uuid', seq: 'bigint' } as const satisfies Shape
+
+export const CHILD = {
+  tenant: 'int',
+  parent: 'bigint',
+  child: 'bigint',
   receipt_type: 'text',
-  created_at: 'bigint',
   from: 'text',
-  to: 'text',
-  task_id: 'uuid',
-  lease_id: 'uuid',
-  schedule_id: 'text',
-  body: 'text',
-  hash: 'text',
-  instance: 'text',
 } as const satisfies Shape
-
-export const PARENT = { tenant: 'int', child: 'bigint', parent: 'bigint' } as const satisfies Shape
 
 export const OBLIGATION = {
   tenant: 'int',
@@ -189,8 +140,6 @@ export const RELATIONSHIP = {
 
 export const ITEM_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const satisfies Shape
 
-export const FILED = { ...ITEM_KEY, created_at: 'bigint' } as const satisfies Shape
-
 export const ITEM_MARKS = {
   delivered_at: 'bigint',
   delivery_count: 'int',
@@ -200,7 +149,7 @@ export const ITEM_MARKS = {
   archived_at: 'bigint',
 } as const satisfies Shape
 
-export const ITEM = { ...FILED, ...ITEM_MARKS } as const satisfies Shape
+export const ITEM = { ...ITEM_KEY, created_at: 'bigint', ...ITEM_MARKS } as const satisfies Shape
 
 export const QUESTION_KEY = { task_id: 'uuid', tenant: 'int', n: 'int' } as const satisfies Shape
 

@@ -1,39 +1,43 @@
-import type { Receipt } from '../../core/receipt.ts'
 import type { Tenant } from '../../core/world.ts'
-import { doneRow, openRow } from '../rows.ts'
+import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
 import { assignments, list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
 import {
-  CHANGING,
+  CHILD,
   DONE,
-  FILED,
-  ITEM_KEY,
+  DONE_KEY,
+  ITEM,
   ITEM_MARKS,
   LANE,
   LANE_KEY,
   LANE_STATE,
+  LIVE,
+  LIVE_KEY,
   OBLIGATION,
-  OPEN,
+  OUTCOME,
   OWNER,
-  PARENT,
   PROGRESS,
   QUESTION,
   QUESTION_KEY,
-  RECEIPT,
   RELATIONSHIP,
-  REPAIR,
+  SEGMENT,
   SEQ_KEY,
-  SPEC,
-  TASK_KEY,
+  SEQ_LIST,
+  TASK,
+  TASK_RECEIPT,
+  UNREAD,
+  UNREAD_KEY,
   VERDICT,
 } from './shapes.ts'
 
-const UPDATE = { ...TASK_KEY, ...CHANGING } as const
-const REPAIRED = { ...TASK_KEY, ...REPAIR } as const
+/** What changes of an open task. */
+const CHANGING = { parked: 'smallint', status: 'smallint', wake_at: 'bigint', state: 'text' } as const
+const UPDATED = { tenant: 'int', was: 'smallint', seq: 'bigint', ...CHANGING } as const
+const REPAIRED = { ...DONE_KEY, ...OUTCOME } as const
+const UNREAD_CHANGED = { ...UNREAD_KEY, seqs: 'text' } as const
 const COUNTED = { ...LANE_KEY, ...LANE_STATE } as const
 const OBLIGATION_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const
 const DECIDED = { ...QUESTION_KEY, ...VERDICT } as const
-const MARKED = { ...ITEM_KEY, ...ITEM_MARKS } as const
 const COUNTERS = {
   seq: 'bigint',
   clock: 'bigint',
@@ -49,45 +53,40 @@ const TENANT = { tenant: 'int', ...COUNTERS } as const
  * start from all rows of the tenant.
  */
 export const writes = {
-  insert_tasks: `
-    INSERT INTO tasks (${list(OPEN)}) SELECT * FROM ${rowsOf(OPEN)}`,
+  insert_tasks: insertInto('tasks', TASK),
 
-  update_tasks: updateAll(`
-    UPDATE tasks t SET ${assignments(CHANGING)} FROM ${rowsOf(UPDATE)}
-    WHERE t.task_id = x.task_id AND t.tenant = x.tenant`),
+  insert_live: insertInto('tasks_live', LIVE),
 
-  delete_finished: `
-    DELETE FROM tasks t USING ${rowsOf(TASK_KEY)} WHERE t.task_id = x.task_id AND t.tenant = x.tenant`,
+  update_live: update(
+    'tasks_live',
+    UPDATED,
+    'tenant = x.tenant AND parked = x.was AND seq = x.seq',
+    CHANGING,
+  ),
 
-  insert_finished: `
-    INSERT INTO tasks_done (${list(DONE)}) SELECT * FROM ${rowsOf(DONE)}`,
+  delete_live: remove('tasks_live', LIVE_KEY),
 
-  update_repaired: updateAll(`
-    UPDATE tasks_done t SET ${assignments(REPAIR)} FROM ${rowsOf(REPAIRED)}
-    WHERE t.task_id = x.task_id AND t.tenant = x.tenant`),
+  insert_done: insertInto('tasks_done', DONE),
 
-  insert_specs: `
-    INSERT INTO task_specs (${list(SPEC)}) SELECT * FROM ${rowsOf(SPEC)}`,
+  update_done: update('tasks_done', REPAIRED, keyed(DONE_KEY), OUTCOME),
 
-  insert_questions: `
-    INSERT INTO questions (${list(QUESTION)}) SELECT * FROM ${rowsOf(QUESTION)}`,
+  insert_owned: insertInto('owned_tasks', SEQ_LIST),
 
-  update_questions: updateAll(`
-    UPDATE questions q SET ${assignments(VERDICT)} FROM ${rowsOf(DECIDED)}
-    WHERE q.task_id = x.task_id AND q.tenant = x.tenant AND q.n = x.n AND q.state = 'open'`),
+  insert_questions: insertInto('questions', QUESTION),
 
-  insert_receipts: `
-    INSERT INTO receipts (${list(RECEIPT)}) SELECT * FROM ${rowsOf(RECEIPT)}`,
+  update_questions: update('questions', DECIDED, keyed(QUESTION_KEY), VERDICT, `t.state = 'open'`),
 
-  insert_parents: `
-    INSERT INTO receipt_parents (${list(PARENT)}) SELECT * FROM ${rowsOf(PARENT)}`,
+  insert_segments: insertInto('ledger', SEGMENT),
 
-  insert_obligations: `
-    INSERT INTO open_obligations (${list(OBLIGATION)}) SELECT * FROM ${rowsOf(OBLIGATION)}`,
+  insert_addressed: insertInto('addressed_receipts', SEQ_LIST),
 
-  delete_obligations: `
-    DELETE FROM open_obligations o USING ${rowsOf(OBLIGATION_KEY)}
-    WHERE o.tenant = x.tenant AND o.principal = x.principal AND o.seq = x.seq`,
+  insert_task_receipts: insertInto('task_receipts', TASK_RECEIPT),
+
+  insert_children: insertInto('receipt_children', CHILD),
+
+  insert_obligations: insertInto('open_obligations', OBLIGATION),
+
+  delete_obligations: remove('open_obligations', OBLIGATION_KEY, 'if it exists'),
 
   upsert_owners: `
     INSERT INTO owners (${list(OWNER)}) SELECT * FROM ${rowsOf(OWNER)}
@@ -97,12 +96,9 @@ export const writes = {
     INSERT INTO lanes (${list(LANE)}) SELECT * FROM ${rowsOf(LANE)}
     ON CONFLICT (tenant, lane) DO UPDATE SET ${assignments(LANE, 'excluded.')}`,
 
-  update_lanes: updateAll(`
-    UPDATE lanes l SET ${assignments(LANE_STATE)} FROM ${rowsOf(COUNTED)}
-    WHERE l.tenant = x.tenant AND l.lane = x.lane`),
+  update_lanes: update('lanes', COUNTED, keyed(LANE_KEY), LANE_STATE),
 
-  insert_progress: `
-    INSERT INTO task_progress (${list(PROGRESS)}) SELECT * FROM ${rowsOf(PROGRESS)}`,
+  insert_progress: insertInto('task_progress', PROGRESS),
 
   upsert_relationships: `
     INSERT INTO relationships (${list(RELATIONSHIP)}) SELECT * FROM ${rowsOf(RELATIONSHIP)}
@@ -112,24 +108,58 @@ export const writes = {
       agent_version = excluded.agent_version, client_capabilities = excluded.client_capabilities,
       instances = excluded.instances`,
 
-  insert_items: `
-    INSERT INTO inbox (${list(FILED)}) SELECT * FROM ${rowsOf(FILED)}`,
+  insert_unread: insertInto('inbox_unread', UNREAD),
 
-  update_items: updateAll(`
-    UPDATE inbox i SET ${assignments(ITEM_MARKS)} FROM ${rowsOf(MARKED)}
-    WHERE i.tenant = x.tenant AND i.principal = x.principal AND i.seq = x.seq`),
+  update_unread: update('inbox_unread', UNREAD_CHANGED, keyed(UNREAD_KEY), { seqs: 'text' }),
 
-  update_tenants: updateAll(`
+  delete_unread: remove('inbox_unread', UNREAD_KEY),
+
+  upsert_items: `
+    INSERT INTO inbox (${list(ITEM)}) SELECT * FROM ${rowsOf(ITEM)}
+    ON CONFLICT (tenant, principal, seq) DO UPDATE SET ${assignments(ITEM_MARKS, 'excluded.')}`,
+
+  update_tenants: expectAll(`
     UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $8::bigint FROM ${rowsOf(TENANT)}
     WHERE t.tenant = x.tenant`),
 
   granted_specs: `
-    SELECT ${list(SPEC, 's.')} FROM ${rowsOf(SEQ_KEY)} JOIN task_specs s USING (tenant, seq)`,
+    SELECT ${list(TASK, 's.')} FROM ${rowsOf(SEQ_KEY)}
+    CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tenant = x.tenant AND seq = x.seq LIMIT 1) s`,
 } as const satisfies Readonly<Record<string, string>>
 
-/** The update, refused unless it finds every row. */
-function updateAll(update: string): string {
-  return `WITH changed AS (${update} RETURNING 1) SELECT expect_rows(count(*), cardinality($1)) FROM changed`
+function insertInto(table: string, shape: Shape): string {
+  return `INSERT INTO ${table} (${list(shape)}) SELECT * FROM ${rowsOf(shape)}`
+}
+
+/** The condition that a row of the table has the key of `x`. */
+function keyed(key: Shape): string {
+  return Object.keys(key)
+    .map((column) => `${column} = x.${column}`)
+    .join(' AND ')
+}
+
+/**
+ * Finds the rows one by one before it changes them: in a join with the table itself, a planner that believes it to be
+ * small would rather read all of it. Nothing else changes these rows in between, since the tenant is locked.
+ */
+function found(table: string, shape: Shape, condition: string): string {
+  return `(SELECT x.*, l.ctid AS place FROM ${rowsOf(shape)}
+    CROSS JOIN LATERAL (SELECT ctid FROM ${table} WHERE ${condition} LIMIT 1) l) y WHERE t.ctid = y.place`
+}
+
+function update(table: string, shape: Shape, condition: string, changed: Shape, before = 'true'): string {
+  const rows = found(table, shape, condition)
+  return expectAll(`UPDATE ${table} t SET ${assignments(changed, 'y.')} FROM ${rows} AND ${before}`)
+}
+
+function remove(table: string, key: Shape, whether: 'always' | 'if it exists' = 'always'): string {
+  const statement = `DELETE FROM ${table} t USING ${found(table, key, keyed(key))}`
+  return whether === 'always' ? expectAll(statement) : statement
+}
+
+/** The statement, refused unless it finds every row. */
+function expectAll(statement: string): string {
+  return `WITH changed AS (${statement} RETURNING 1) SELECT expect_rows(count(*), cardinality($1)) FROM changed`
 }
 
 export interface Write {
@@ -138,23 +168,26 @@ export interface Write {
 }
 
 /** The statements that have rows, in an order in which they can be run. Empty when nothing changes. */
-export function writesOf(changes: Changes, loaded: Loaded): Write[] {
+export function writesOf(changes: Changes, rows: Rows, loaded: Loaded): Write[] {
   const found: Write[] = []
-  const add = <S extends Shape>(name: Write['name'], shape: S, rows: readonly RowOf<S>[]) => {
-    if (rows.length > 0) found.push({ name, values: parameters(shape, rows) })
+  const add = <S extends Shape>(name: Write['name'], shape: S, each: readonly RowOf<S>[]) => {
+    if (each.length > 0) found.push({ name, values: parameters(shape, each) })
   }
-  add('insert_tasks', OPEN, changes.inserted.map(openRow))
-  add('update_tasks', UPDATE, changes.updated.map(openRow))
-  add('delete_finished', TASK_KEY, changes.finished)
-  add('insert_finished', DONE, changes.finished.map(doneRow))
-  add('update_repaired', REPAIRED, changes.repaired.map(doneRow))
-  add('insert_specs', SPEC, changes.specs)
+  add('insert_tasks', TASK, rows.tasks)
+  add('insert_live', LIVE, rows.inserted)
+  add('update_live', UPDATED, rows.updated)
+  add('delete_live', LIVE_KEY, rows.removed)
+  add('insert_done', DONE, rows.finished)
+  add('update_done', REPAIRED, rows.repaired)
+  add('insert_owned', SEQ_LIST, rows.owned)
   add('insert_questions', QUESTION, changes.asked)
   add('update_questions', DECIDED, changes.decided)
-  add('insert_receipts', RECEIPT, changes.receipts)
-  add('insert_parents', PARENT, changes.receipts.flatMap(parentsOf))
-  add('insert_obligations', OBLIGATION, changes.opened)
-  add('delete_obligations', OBLIGATION_KEY, changes.closed)
+  add('insert_segments', SEGMENT, rows.segments)
+  add('insert_addressed', SEQ_LIST, rows.addressed)
+  add('insert_task_receipts', TASK_RECEIPT, rows.task_receipts)
+  add('insert_children', CHILD, rows.children)
+  add('insert_obligations', OBLIGATION, rows.opened)
+  add('delete_obligations', OBLIGATION_KEY, rows.closed)
   add('upsert_owners', OWNER, changes.owners)
   add(
     'upsert_lanes',
@@ -164,8 +197,10 @@ export function writesOf(changes: Changes, loaded: Loaded): Write[] {
   add('update_lanes', COUNTED, changes.counted)
   add('insert_progress', PROGRESS, changes.progress)
   add('upsert_relationships', RELATIONSHIP, changes.relationships)
-  add('insert_items', FILED, changes.filed)
-  add('update_items', MARKED, changes.marked)
+  add('insert_unread', UNREAD, rows.unread)
+  add('update_unread', UNREAD_CHANGED, rows.unread_changed)
+  add('delete_unread', UNREAD_KEY, rows.unread_removed)
+  add('upsert_items', ITEM, rows.items)
   if (found.length > 0 || changes.tenants.some((tenant) => isChanged(tenant, loaded))) {
     const tenants = changes.tenants.length > 0 ? changes.tenants : loaded.tenants
     found.push({ name: 'update_tenants', values: [...parameters(TENANT, tenants), loaded.now] })
@@ -184,8 +219,4 @@ function isChanged(tenant: Tenant, loaded: Loaded): boolean {
     before.lanes !== tenant.lanes ||
     before.lanes_version !== tenant.lanes_version
   )
-}
-
-function parentsOf({ tenant, seq, parents }: Receipt): RowOf<typeof PARENT>[] {
-  return [...new Set(parents)].map((parent) => ({ tenant, child: seq, parent }))
 }

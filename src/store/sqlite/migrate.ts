@@ -6,6 +6,9 @@ interface Migration {
   readonly name: string
 }
 
+/** Lower numbers are of versions before the first release. */
+const FIRST = 100
+
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /** Brings the schema up to date. Each migration is a transaction, so an interrupted one is simply done again. */
@@ -25,6 +28,12 @@ export function migrate(database: Database, now: number): void {
     throw new Error(
       `its schema is number ${applied}, and this version of AsyncGate knows only up to ${newest}; ` +
         'start the version that last used it, or a newer one',
+    )
+  }
+  if (applied > 0 && applied < FIRST) {
+    throw new Error(
+      `its schema is number ${applied}, from a version before the first release, and cannot be converted; ` +
+        'choose another file, or finish its tasks with the version that last used it',
     )
   }
   const record = database.prepare('INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)')

@@ -1,196 +1,108 @@
 import type { Relationship } from '../../core/command.ts'
-import type { ProgressEntry } from '../../core/task.ts'
+import { taskSeq } from '../../core/ids.ts'
+import type { PrincipalKey } from '../../core/principal.ts'
+import type { Receipt } from '../../core/receipt.ts'
+import { type HeldTask, isHeld, type ProgressEntry } from '../../core/task.ts'
 import { isTerminal, STATUSES, type Status } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
-import {
-  type Child,
-  type HeldLease,
-  type Holder,
-  type LedgerReads,
-  QUESTION_BYTES,
-  type ReceiptLine,
-  type ReceiptPath,
-  type ScanPath,
-  type StatusCounts,
-  type TaskLease,
-  type TaskLine,
-  type TaskRecord,
-} from '../reads.ts'
-import type { Database, Statement, Value } from './database.ts'
+import { nextTurn } from '../../util/turns.ts'
+import { mergedPage, type Order } from '../layout/seq-lists.ts'
+import { DONE_CODES, OPEN_CODES } from '../layout/task-state.ts'
+import { childrenOf, holdersOf, receiptLine, taskLease } from '../layout/views.ts'
+import type { Child, LedgerReads, ReceiptPath, StatusCounts, TaskRecord } from '../reads.ts'
+import type { Database } from './database.ts'
 import { attemptAvailable } from './failure.ts'
+import { prepareLaneLookup, TENANT_COLUMNS } from './lanes.ts'
 import {
-  prepareLaneLookup,
-  prepareParents,
+  prepareChildren,
+  prepareLedgerWalk,
   prepareReceiptLookup,
-  prepareSpecLookup,
-  prepareTaskLookup,
-  RECEIPT_COLUMNS,
-  type ReceiptRow,
-  TENANT_COLUMNS,
-} from './lookup.ts'
+  prepareSeqPages,
+  prepareTaskReceipts,
+} from './ledger.ts'
+import { prepareLine, prepareScan } from './lines.ts'
 import { findEach, walk } from './pace.ts'
 import { prepareQuestionLookup } from './questions.ts'
-
-type StatusRow = Awaited<ReturnType<LedgerReads['statuses']>>[number]
-
-export const STATUS = `SELECT task_id, status FROM tasks WHERE task_id = ? AND tenant = ?
-  UNION ALL SELECT task_id, status FROM tasks_done WHERE task_id = ? AND tenant = ?`
-
-const LINE = 's.seq, s.task_id, s.owner, s.type, s.session_id, s.labels'
-
-// The length of a column is known without reading its value.
-const length = (column: string) => `coalesce(octet_length(${column}), 0)`
-const questions = (count: string) => `${QUESTION_BYTES} * ${count}`
-const OUTCOME = ['result', 'error', 'artifacts', 'delivery_proof']
-const lengthOf = (task: string, isDone: boolean) =>
-  [
-    'octet_length(s.input)',
-    questions(`${task}.question_count`),
-    ...(isDone ? OUTCOME.map((column) => length(`${task}.${column}`)) : []),
-  ].join(' + ')
-
-// Without statistics SQLite would rather walk all rows of the tenant, hence INDEXED BY; CROSS JOIN keeps it from
-// starting with the other table.
-const specsBy = (index: string, condition: string) =>
-  `SELECT ${LINE}, coalesce(t.status, d.status) AS status, coalesce(t.principal_ai, d.principal_ai) AS principal_ai,
-    coalesce(${lengthOf('t', false)}, ${lengthOf('d', true)}) AS bytes
-  FROM task_specs s ${index}
-  LEFT JOIN tasks t ON t.task_id = s.task_id AND t.tenant = s.tenant
-  LEFT JOIN tasks_done d ON d.task_id = s.task_id AND d.tenant = s.tenant
-  WHERE s.tenant = ? ${condition} AND s.seq < ? ORDER BY s.seq DESC LIMIT ?`
-const linesFrom = (table: string) =>
-  `SELECT ${LINE}, t.status, t.principal_ai, ${lengthOf('t', table === 'tasks_done')} AS bytes FROM ${table} t
-  CROSS JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq`
-const tasksOf = (table: string) => `${linesFrom(table)}
-  WHERE t.tenant = ? AND t.status = ? AND t.seq < ? ORDER BY t.seq DESC LIMIT ?`
-
-export const LINES = `${linesFrom('tasks')} WHERE t.task_id = ? AND t.tenant = ?
-  UNION ALL ${linesFrom('tasks_done')} WHERE t.task_id = ? AND t.tenant = ?`
-
-export const SCANS = {
-  all: specsBy('', ''),
-  owner: specsBy('INDEXED BY task_specs_owner', 'AND s.owner = ?'),
-  session: specsBy('INDEXED BY task_specs_session', 'AND s.session_id = ?'),
-  open: tasksOf('tasks'),
-  done: tasksOf('tasks_done'),
-} as const
+import { LIVE_COLUMNS, liveTask, prepareSpecLookup, prepareTaskAt, prepareTaskLookup } from './tasks.ts'
 
 const countOf = (status: Status) => {
-  const table = isTerminal(status) ? 'tasks_done' : 'tasks'
-  return `(SELECT count(*) FROM (SELECT 1 FROM ${table} INDEXED BY ${table}_status
-    WHERE tenant = ? AND status = '${status}' LIMIT ?)) AS ${status}`
+  const [from, condition] = isTerminal(status)
+    ? ['tasks_done', `status = ${DONE_CODES[status]}`]
+    : COUNTED[status]
+  return `(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE tenant = ? AND ${condition} LIMIT ?)) AS ${status}`
 }
+
+// As the scans of lines.ts walk.
+const COUNTED = {
+  queued: ['tasks_live', `parked = 0 AND status = ${OPEN_CODES.queued}`],
+  leased: ['tasks_live INDEXED BY tasks_leased', `status <= 2 AND status = ${OPEN_CODES.leased}`],
+  running: ['tasks_live INDEXED BY tasks_leased', `status <= 2 AND status = ${OPEN_CODES.running}`],
+  pending_approval: ['tasks_live', 'parked = 1'],
+  input_required: ['tasks_live', 'parked = 2'],
+} as const
 
 /** Takes the tenant and the limit once for each status. */
 export const STATUS_COUNTS = `SELECT ${STATUSES.map(countOf).join(', ')}`
 
-const RECEIPT_LINE = 'r.seq, r.receipt_type, r."to", r.task_id, r.lease_id, octet_length(r.body) AS bytes'
+export const OWED = {
+  tasks: `SELECT seq FROM tasks_live INDEXED BY tasks_owed
+    WHERE tenant = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?`,
+  others:
+    'SELECT seq FROM open_obligations WHERE tenant = ? AND principal = ? AND seq > ? ORDER BY seq LIMIT ?',
+} as const
 
-const receiptsBy = (columns: string, index: string, condition: string) => ({
-  ascending: `SELECT ${columns} FROM receipts r ${index}
-    WHERE tenant = ? ${condition} AND seq > ? ORDER BY seq LIMIT ?`,
-  descending: `SELECT ${columns} FROM receipts r ${index}
-    WHERE tenant = ? ${condition} AND seq < ? ORDER BY seq DESC LIMIT ?`,
-})
-const receiptPages = (columns: string) => ({
-  all: receiptsBy(columns, '', ''),
-  to: receiptsBy(columns, 'INDEXED BY receipts_to', 'AND "to" = ?'),
-  task: receiptsBy(columns, 'INDEXED BY receipts_task', 'AND task_id = ?'),
-})
-const obligationsBy = (columns: string) => `SELECT ${columns} FROM open_obligations o
-  CROSS JOIN receipts r ON r.tenant = o.tenant AND r.seq = o.seq
-  WHERE o.tenant = ? AND o.principal = ? AND o.seq > ? ORDER BY o.seq LIMIT ?`
-
-const RECEIPT = RECEIPT_COLUMNS.map((column) => `r.${column}`).join()
-
-export const RECEIPTS = receiptPages(RECEIPT)
-export const RECEIPT_LINES = receiptPages(RECEIPT_LINE)
-export const OBLIGATIONS = obligationsBy(RECEIPT)
-export const OBLIGATION_LINES = obligationsBy(RECEIPT_LINE)
-
-export const CHILDREN = `SELECT p.parent, r.seq, r.receipt_type, r."from" FROM receipt_parents p
-  CROSS JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
-  WHERE p.tenant = ? AND p.parent = ? ORDER BY p.child`
-
-export const HEAD_OF_LINE = `SELECT min(s.created_at) AS created_at FROM lanes l
-  CROSS JOIN task_specs s ON s.tenant = l.tenant AND s.seq = (
-    SELECT t.seq FROM tasks t INDEXED BY tasks_ready_any
-    WHERE t.tenant = l.tenant AND t.pool = l.lane AND t.status = 'queued' AND t.wake_at IS NULL
-      AND t.rank >= l.mark
+export const HEAD_OF_LINE = `SELECT min(s.created_at) AS created_at FROM lanes l INDEXED BY lanes_pools
+  CROSS JOIN tasks s ON s.tenant = l.tenant AND s.seq = (
+    SELECT t.seq FROM tasks_live t INDEXED BY tasks_ready_any
+    WHERE t.tenant = l.tenant AND t.pool = l.lane AND t.status = 3 AND t.wake_at IS NULL AND t.rank >= l.mark
     ORDER BY t.rank, t.seq LIMIT 1)
   WHERE l.tenant = ? AND l.type IS NULL AND l.mark IS NOT NULL`
 
-export const TASK_LEASE = `SELECT s.task_id, coalesce(t.status, d.status) AS status,
-    coalesce(t.lease_id, d.lease_id) AS lease_id, coalesce(t.holder, d.holder) AS holder,
-    coalesce(t.worker_id, d.worker_id) AS worker_id
-  FROM task_specs s
-  LEFT JOIN tasks t ON t.task_id = s.task_id AND t.tenant = s.tenant
-  LEFT JOIN tasks_done d ON d.task_id = s.task_id AND d.tenant = s.tenant
-  WHERE s.tenant = ? AND s.seq = ?`
+/** Leases are read in pages, so that many of them do not hold up other work. */
+const LEASES_PER_PAGE = 500
 
-export const HAD_LEASE = `SELECT 1 FROM (
-    SELECT lease_id FROM receipts INDEXED BY receipts_task
-    WHERE tenant = ? AND task_id = ? ORDER BY seq DESC LIMIT ?
-  ) WHERE lease_id = ? LIMIT 1`
-
-export const LEASES_OF = `SELECT task_id, lease_id, lane FROM tasks INDEXED BY tasks_status
-  WHERE tenant = ? AND status IN ('leased', 'running') AND holder = ? AND worker_id = ? AND instance_id IS NOT ?
-  LIMIT ?`
-
-export const HOLDERS = `SELECT worker_id, sum(status = 'leased') AS leased, sum(status = 'running') AS running,
-    min(wake_at) AS next_expires_at
-  FROM tasks INDEXED BY tasks_status WHERE tenant = ? AND status IN ('leased', 'running') GROUP BY worker_id`
+export const LEASES = `SELECT ${LIVE_COLUMNS} FROM tasks_live INDEXED BY tasks_leased
+  WHERE tenant = ? AND status <= 2 AND (wake_at, seq) > (?, ?) ORDER BY wake_at, seq LIMIT ${LEASES_PER_PAGE}`
 
 /**
  * The statements about one task are synchronous and this process is the only writer, so they see the same state.
  */
 export function prepareReads(database: Database): LedgerReads {
   const findTask = prepareTaskLookup(database)
-  const findSpec = prepareSpecLookup(database)
-  const findQuestions = prepareQuestionLookup(database)
-  const findReceipt = prepareReceiptLookup(database)
+  const findRecord = prepareRecord(database)
+  const line = prepareLine(database)
   const scan = prepareScan(database)
-  const withParents = prepareParents(database)
-  const pageOfReceipts = prepareReceiptPages<ReceiptRow>(database, RECEIPTS)
-  const pageOfReceiptLines = prepareReceiptPages<ReceiptLine>(database, RECEIPT_LINES)
-  const status = database.prepare(STATUS)
-  const line = database.prepare(LINES)
+  const receipts = prepareReceiptLookup(database)
+  const pageOfReceipts = prepareReceiptPages(database)
+  const receiptsOf = prepareTaskReceipts(database)
+  const findChildren = prepareChildrenOf(database)
+  const owed = prepareOwed(database)
   const statusCounts = database.prepare(STATUS_COUNTS)
-  const latestProgress = database.prepare(
-    'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n DESC LIMIT 1',
-  )
   const progress = database.prepare(
     'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? AND n > ? ORDER BY n LIMIT ?',
   )
-  const children = database.prepare(CHILDREN)
-  const obligations = database.prepare(OBLIGATIONS)
-  const obligationLines = database.prepare(OBLIGATION_LINES)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
   const counters = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
   const findLanes = prepareLaneLookup(database)
   const headOfLine = database.prepare(HEAD_OF_LINE)
-  const holders = database.prepare(HOLDERS)
-  const taskLease = database.prepare(TASK_LEASE)
-  const leasesOf = database.prepare(LEASES_OF)
-  const hadLease = database.prepare(HAD_LEASE)
-
-  const findRecord = (tenant: number, taskId: string): TaskRecord | undefined => {
-    const task = findTask(tenant, taskId)
-    const spec = task && findSpec(tenant, task.seq)
-    if (task === undefined || spec === undefined) return undefined
-    const latest = latestProgress.get(taskId, tenant) as ProgressEntry | undefined
-    const questions = task.question_count === 0 ? [] : findQuestions(tenant, taskId)
-    return { task, spec, progress: latest ?? null, questions }
-  }
+  const taskAt = prepareTaskAt(database)
+  const leases = prepareLeases(database)
 
   return {
     task: async (tenant, taskId) => attemptAvailable(() => findRecord(tenant, taskId)),
-    state: async (tenant, taskId) => attemptAvailable(() => findTask(tenant, taskId)),
+    state: async (tenant, taskId) => attemptAvailable(() => findTask(tenant, taskId)?.task),
     tasks: (tenant, taskIds) => findEach(taskIds, (taskId) => findRecord(tenant, taskId)),
     statuses: (tenant, taskIds) =>
-      findEach(taskIds, (taskId) => status.get(taskId, tenant, taskId, tenant) as StatusRow | undefined),
+      findEach(taskIds, (taskId) => {
+        const task = findTask(tenant, taskId)?.task
+        return task && { task_id: taskId, status: task.status }
+      }),
     lines: (tenant, taskIds) =>
-      findEach(taskIds, (taskId) => line.get(taskId, tenant, taskId, tenant) as TaskLine | undefined),
+      findEach(taskIds, (taskId) => {
+        const seq = taskSeq(taskId)
+        const found = seq === undefined ? undefined : line(tenant, seq)
+        return found?.task_id === taskId ? found : undefined
+      }),
     scan: (tenant, path, before, limit) =>
       walk(before, limit, (from, size) => scan(tenant, path, from, size)),
     statusCounts: async (tenant, limit) => {
@@ -199,26 +111,34 @@ export function prepareReads(database: Database): LedgerReads {
     },
     progress: async (tenant, taskId, after, limit) =>
       attemptAvailable(() => progress.all(taskId, tenant, after, limit) as ProgressEntry[]),
-    receipt: async (tenant, seq) => attemptAvailable(() => findReceipt(tenant, seq)),
-    receiptsAt: (tenant, seqs) => findEach(seqs, (seq) => findReceipt(tenant, seq)),
+    receipt: async (tenant, seq) => attemptAvailable(() => receipts()(tenant, seq)),
+    receiptsAt: (tenant, seqs) => {
+      const find = receipts()
+      return findEach(seqs, (seq) => find(tenant, seq))
+    },
     receipts: async (tenant, path, from, order, limit) =>
-      attemptAvailable(() => [...pageOfReceipts(tenant, path, from, order, limit)].map(withParents)),
-    receiptLines: (tenant, path, from, order, limit) =>
-      walk(from, limit, (position, size) => pageOfReceiptLines(tenant, path, position, order, size)),
+      attemptAvailable(() => [...pageOfReceipts(tenant, path, from, order, limit)]),
+    receiptLines: async (tenant, path, from, order, limit) => {
+      const found = await walk(from, limit, (position, size) =>
+        pageOfReceipts(tenant, path, position, order, size),
+      )
+      return found.map(receiptLine)
+    },
     children: async (tenant, parents, types) => {
-      const found = await findEach(parents, (parent) => children.all(tenant, parent) as Child[])
+      const found = await findEach(parents, (parent) => findChildren(tenant, parent))
       return found.flat().filter((child) => types.includes(child.receipt_type))
     },
-    obligations: async (tenant, principal, after, limit) =>
-      attemptAvailable(() =>
-        (obligations.all(tenant, principal, after, limit) as ReceiptRow[]).map(withParents),
-      ),
-    obligationLines: (tenant, principal, after, limit) =>
-      walk(
-        after,
-        limit,
-        (from, size) => obligationLines.iterate(tenant, principal, from, size) as Iterable<ReceiptLine>,
-      ),
+    obligations: async (tenant, principal, after, limit) => {
+      const find = receipts()
+      return attemptAvailable(() =>
+        owed(tenant, principal, after, limit).flatMap((seq) => find(tenant, seq) ?? []),
+      )
+    },
+    obligationLines: async (tenant, principal, after, limit) => {
+      const find = receipts()
+      const seqs = attemptAvailable(() => owed(tenant, principal, after, limit))
+      return (await findEach(seqs, (seq) => find(tenant, seq))).map(receiptLine)
+    },
     relationship: async (tenant, principal) =>
       attemptAvailable(() => relationship.get(tenant, principal) as Relationship | undefined),
     counters: async (tenant) =>
@@ -231,70 +151,121 @@ export function prepareReads(database: Database): LedgerReads {
     headOfLine: async (tenant) =>
       attemptAvailable(() => (headOfLine.get(tenant) as { created_at: number | null }).created_at),
     taskLease: async (tenant, seq) =>
-      attemptAvailable(() => taskLease.get(tenant, seq) as TaskLease | undefined),
-    hadLease: async (tenant, taskId, leaseId, limit) =>
-      attemptAvailable(() => hadLease.get(tenant, taskId, limit, leaseId) !== undefined),
-    leasesOf: async (tenant, holder, workerId, instanceId, limit) =>
-      attemptAvailable(() => leasesOf.all(tenant, holder, workerId, instanceId, limit) as HeldLease[]),
-    holders: async (tenant) => attemptAvailable(() => holders.all(tenant) as Holder[]),
+      attemptAvailable(() => {
+        const stored = taskAt(tenant, seq)
+        return stored && taskLease(stored.task)
+      }),
+    hadLease: async (tenant, taskId, leaseId, limit) => {
+      const find = receipts()
+      const seqs = attemptAvailable(() =>
+        receiptsOf(tenant, taskId, Number.MAX_SAFE_INTEGER, 'descending', limit),
+      )
+      return (await findEach(seqs, (seq) => find(tenant, seq))).some((one) => one.lease_id === leaseId)
+    },
+    ...leases,
   }
 }
 
-function prepareScan(
+function prepareRecord(database: Database): (tenant: number, taskId: string) => TaskRecord | undefined {
+  const findTask = prepareTaskLookup(database)
+  const findSpec = prepareSpecLookup(database)
+  const findQuestions = prepareQuestionLookup(database)
+  const latestProgress = database.prepare(
+    'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n DESC LIMIT 1',
+  )
+  return (tenant, taskId) => {
+    const task = findTask(tenant, taskId)?.task
+    const spec = task && findSpec(tenant, task.seq)
+    if (task === undefined || spec === undefined) return undefined
+    const latest = task.progress_count === 0 ? undefined : latestProgress.get(taskId, tenant)
+    const questions = task.question_count === 0 ? [] : findQuestions(tenant, taskId)
+    return { task, spec, progress: (latest as ProgressEntry | undefined) ?? null, questions }
+  }
+}
+
+function prepareReceiptPages(
   database: Database,
-): (tenant: number, path: ScanPath, before: number, limit: number) => Iterable<TaskLine> {
-  const all = database.prepare(SCANS.all)
-  const owner = database.prepare(SCANS.owner)
-  const session = database.prepare(SCANS.session)
-  const open = database.prepare(SCANS.open)
-  const done = database.prepare(SCANS.done)
-  const walk = (tenant: number, path: ScanPath, before: number, limit: number): Iterable<unknown> => {
-    switch (path.by) {
-      case 'all':
-        return all.iterate(tenant, before, limit)
-      case 'owner':
-        return owner.iterate(tenant, path.owner, before, limit)
-      case 'session':
-        return session.iterate(tenant, path.session_id, before, limit)
-      case 'status':
-        return (isTerminal(path.status) ? done : open).iterate(tenant, path.status, before, limit)
+): (tenant: number, path: ReceiptPath, from: number, order: Order, limit: number) => Iterable<Receipt> {
+  const receipts = prepareReceiptLookup(database)
+  const walkLedger = prepareLedgerWalk(database)
+  const addressedTo = prepareSeqPages(database, 'addressed_receipts')
+  const receiptsOf = prepareTaskReceipts(database)
+
+  function* first(found: Iterable<Receipt>, limit: number): Generator<Receipt> {
+    let count = 0
+    for (const receipt of found) {
+      if (count++ === limit) return
+      yield receipt
     }
   }
-  return (tenant, path, before, limit) => walk(tenant, path, before, limit) as Iterable<TaskLine>
-}
-
-function prepareReceiptPages<Row>(
-  database: Database,
-  pages: typeof RECEIPTS,
-): (
-  tenant: number,
-  path: ReceiptPath,
-  from: number,
-  order: 'ascending' | 'descending',
-  limit: number,
-) => Iterable<Row> {
-  const prepare = ({ ascending, descending }: { ascending: string; descending: string }) => ({
-    ascending: database.prepare(ascending),
-    descending: database.prepare(descending),
-  })
-  const statements: Record<ReceiptPath['by'], Record<'ascending' | 'descending', Statement>> = {
-    all: prepare(pages.all),
-    to: prepare(pages.to),
-    task: prepare(pages.task),
+  function* at(tenant: number, seqs: readonly number[]): Generator<Receipt> {
+    const find = receipts()
+    for (const seq of seqs) {
+      const receipt = find(tenant, seq)
+      if (receipt !== undefined) yield receipt
+    }
   }
   return (tenant, path, from, order, limit) => {
-    const statement = statements[path.by][order]
-    return statement.iterate(tenant, ...keyOf(path), from, limit) as Iterable<Row>
+    switch (path.by) {
+      case 'all':
+        return first(walkLedger(tenant, from, order), limit)
+      case 'to':
+        return at(tenant, addressedTo(tenant, path.to, from, order, limit))
+      case 'task':
+        return at(tenant, receiptsOf(tenant, path.task_id, from, order, limit))
+    }
   }
 }
 
-function keyOf(path: ReceiptPath): Value[] {
-  switch (path.by) {
-    case 'all':
-      return []
-    case 'to':
-      return [path.to]
-    case 'task':
-      return [path.task_id]
+/** Finds the receipts that name a parent: within its task, and beyond. */
+function prepareChildrenOf(database: Database): (tenant: number, parent: number) => Child[] {
+  const receipts = prepareReceiptLookup(database)
+  const findTask = prepareTaskLookup(database)
+  const others = prepareChildren(database)
+  return (tenant, parent) => {
+    const find = receipts()
+    const taskId = find(tenant, parent)?.task_id ?? null
+    const named = taskId === null ? [] : (findTask(tenant, taskId)?.receipts ?? [])
+    const siblings = named.flatMap((seq) => (seq > parent ? (find(tenant, seq) ?? []) : []))
+    return childrenOf(parent, siblings, others(tenant, parent))
+  }
+}
+
+/** Finds the seqs of the receipts that stand for what a principal is owed. */
+function prepareOwed(
+  database: Database,
+): (tenant: number, principal: PrincipalKey, after: number, limit: number) => number[] {
+  const tasks = database.prepare(OWED.tasks)
+  const others = database.prepare(OWED.others)
+  return (tenant, principal, after, limit) => {
+    const [some, rest] = [tasks, others].map((statement) => {
+      const rows = statement.all(tenant, principal, after, limit) as { readonly seq: number }[]
+      return rows.map(({ seq }) => seq)
+    })
+    return mergedPage(some ?? [], rest ?? [], after, 'ascending', limit)
+  }
+}
+
+function prepareLeases(database: Database): Pick<LedgerReads, 'leasesOf' | 'holders'> {
+  const select = database.prepareArrays(LEASES)
+  const held = async (tenant: number): Promise<HeldTask[]> => {
+    const tasks: HeldTask[] = []
+    for (;;) {
+      const last = tasks.at(-1)
+      const [wake, seq] = last === undefined ? [0, 0] : [last.lease.expires_at, last.seq]
+      const rows = attemptAvailable(() => select.all(tenant, wake, seq))
+      tasks.push(...rows.map((row) => liveTask(row).task).filter(isHeld))
+      if (rows.length < LEASES_PER_PAGE) return tasks
+      await nextTurn()
+    }
+  }
+  return {
+    leasesOf: async (tenant, holder, workerId, instanceId, limit) => {
+      const isOther = ({ lease }: HeldTask) =>
+        lease.holder === holder && lease.worker_id === workerId && lease.instance_id !== instanceId
+      const found = (await held(tenant)).filter(isOther).slice(0, limit)
+      return found.map(({ task_id, lease, lane }) => ({ task_id, lease_id: lease.lease_id, lane }))
+    },
+    holders: async (tenant) => holdersOf(await held(tenant)),
   }
 }

@@ -1,6 +1,8 @@
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { Entries, Logs } from '../entries.ts'
+import type { Known } from '../layout/known.ts'
+import type { Rows } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
 import {
@@ -13,12 +15,12 @@ import {
 } from './database.ts'
 import { prepareEntries } from './entries.ts'
 import { prepareInboxReads } from './inbox.ts'
-import { DUE_REFS, NEXT_WAKE, OVERDUE_REFS, prepareLoad } from './load.ts'
+import { DUE_LEASES, DUE_WAITING, NEXT_WAKE, OVERDUE, prepareLoad } from './load.ts'
 import { prepareLogs } from './logs.ts'
-import { prepareSpecLookup } from './lookup.ts'
 import { migrate } from './migrate.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
+import { prepareSpecLookup } from './tasks.ts'
 import { prepareWrite } from './write.ts'
 
 /** An open database, and all that is prepared on it. */
@@ -28,15 +30,15 @@ export interface Session {
   readonly reads: Reads
   readonly entries: Entries
   readonly logs: Logs
-  readonly load: (need: Need, loaded: Loaded) => void
-  readonly write: (changes: Changes, loaded: Loaded) => void
+  readonly load: (need: Need, loaded: Loaded, known: Known) => void
+  readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
   readonly findQuestions: (tenant: number, taskId: string) => Question[]
   readonly findTenant: Statement
   readonly insertTenant: Statement
   readonly busyTenants: Statement
-  readonly due: Statement
-  readonly overdue: Statement
+  /** Live rows as arrays, by what has come for them. */
+  readonly due: readonly Statement[]
   readonly nextWake: Statement
   readonly ping: Statement
   close(): void
@@ -69,8 +71,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
         'INSERT INTO tenants (name, salt) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
       ),
       busyTenants: reader.prepare('SELECT tenant FROM tenants WHERE open_tasks > 0'),
-      due: reader.prepare(DUE_REFS),
-      overdue: reader.prepare(OVERDUE_REFS),
+      due: [DUE_LEASES, DUE_WAITING, OVERDUE].map((sql) => reader.prepareArrays(sql)),
       nextWake: reader.prepare(NEXT_WAKE),
       ping: reader.prepare('SELECT tenant FROM tenants LIMIT 1'),
       close,

@@ -2,6 +2,8 @@ import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { Entries, Logs } from '../entries.ts'
+import { Known } from '../layout/known.ts'
+import { type Rows, rowsOf } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -21,6 +23,7 @@ import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failu
 import { type Lock, lockFile } from './lock.ts'
 import { makeFolder } from './private-file.ts'
 import { openSession, type Session } from './session.ts'
+import { liveTask } from './tasks.ts'
 
 export interface SqliteOptions {
   /** A file, made if it is new together with its folder; or `:memory:`. */
@@ -34,6 +37,8 @@ export interface SqliteOptions {
 
 /** More commands would block the process for too long at a time. */
 const BATCH_SIZE = 128
+/** A longer segment takes longer to read one receipt of; shorter ones are more rows per commit. */
+const MAX_SEGMENT = 16 * 1024
 /** Maximum number of load rounds: a decision that needs more would never end. */
 const MAX_LOAD_ROUNDS = 10
 
@@ -111,9 +116,11 @@ class SqliteStore implements Store {
     try {
       attemptAvailable(() => session.writer.exec('BEGIN IMMEDIATE'))
       const loaded = emptyLoaded(this.#now())
-      const changes = decideOn(session, need, loaded, decide)
+      const known = new Known()
+      const changes = decideOn(session, need, loaded, known, decide)
+      const rows = layOut(changes, known)
       const committed = attempt(() => {
-        session.write(changes, loaded)
+        session.write(changes, rows, loaded)
         return {
           specs: changes.granted.flatMap(({ tenant, seq }) => session.findSpec(tenant, seq) ?? []),
           questions: changes.answered.flatMap((ref) => session.findQuestions(ref.tenant, ref.task_id)),
@@ -129,20 +136,22 @@ class SqliteStore implements Store {
   }
 
   async due(limit: number): Promise<TaskRef[]> {
-    const { busyTenants, due, overdue } = this.#open()
+    const { busyTenants, due } = this.#open()
     return attemptAvailable(() => {
       const now = this.#now()
       const tenants = busyTenants.all() as { readonly tenant: number }[]
-      return tenants.flatMap(
-        ({ tenant }) => [...due.all(tenant, now, limit), ...overdue.all(tenant, now, limit)] as TaskRef[],
-      )
+      const rows = tenants.flatMap(({ tenant }) => due.flatMap((each) => each.all(tenant, now, limit)))
+      return rows.map((row) => {
+        const { tenant, task_id } = liveTask(row).task
+        return { tenant, task_id }
+      })
     })
   }
 
   async nextWake(tenant: number): Promise<number | null> {
     const { nextWake } = this.#open()
     return attemptAvailable(() => {
-      const { wake_at } = nextWake.get(tenant) as { readonly wake_at: number | null }
+      const { wake_at } = nextWake.get(tenant, tenant) as { readonly wake_at: number | null }
       return wake_at === null ? null : wake_at - this.#now()
     })
   }
@@ -221,16 +230,26 @@ function decideOn(
   { load }: Session,
   need: Need,
   loaded: Loaded,
+  known: Known,
   decide: (loaded: Loaded) => Changes | Need,
 ): Changes {
   let wanted = need
   for (let look = 0; look < MAX_LOAD_ROUNDS; look++) {
-    attempt(() => load(wanted, loaded))
+    attempt(() => load(wanted, loaded, known))
     const decided = decide(loaded)
     if (!isNeed(decided)) return decided
     wanted = decided
   }
   throw new Error(`a batch asked for more ${MAX_LOAD_ROUNDS} times`)
+}
+
+/** What cannot be laid out is refused, so that the batch is split. */
+function layOut(changes: Changes, known: Known): Rows {
+  try {
+    return rowsOf(changes, known, MAX_SEGMENT)
+  } catch (error) {
+    throw new StoreError('refused', error)
+  }
 }
 
 function lastTime(database: Database): number {

@@ -1,27 +1,34 @@
 import type { Relationship } from '../../core/command.ts'
-import type { DoneTask, OpenTask } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
-import { CHANGING_COLUMNS, DONE_COLUMNS, doneRow, OPEN_COLUMNS, openRow } from '../rows.ts'
+import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
 import type { Database, Statement, Value } from './database.ts'
 import { prepareInboxWrites } from './inbox.ts'
-import { LANE_COLUMNS, RECEIPT_COLUMNS, SPEC_COLUMNS } from './lookup.ts'
+import { LANE_COLUMNS } from './lanes.ts'
 import { prepareQuestionWrites } from './questions.ts'
 
-/** What evidence that comes later can change of a done task. */
-const REPAIRED_COLUMNS = [
-  'updated_at',
-  'result',
-  'artifacts',
-  'delivery_proof',
-  'receipt_seq',
-  'obligation_open',
-] as const
+const TASK = ['tenant', 'seq', 'owner', 'created_at', 'session_id', 'idempotency_key', 'head', 'input']
+const LIVE = [
+  'tenant',
+  'parked',
+  'seq',
+  'status',
+  'lane',
+  'pool',
+  'rank',
+  'owner',
+  'wake_at',
+  'deadline_at',
+  'state',
+]
+const DONE = ['tenant', 'status', 'seq', 'state', 'result', 'details']
+const LIST = ['tenant', 'principal', 'first', 'seqs']
 
 /** Writes what a batch decided. A batch that changes nothing writes nothing, and so costs no disk access. */
-export function prepareWrite(database: Database): (changes: Changes, loaded: Loaded) => void {
+export function prepareWrite(database: Database): (changes: Changes, rows: Rows, loaded: Loaded) => void {
   const writeTenants = prepareTenants(database)
   const writeTasks = prepareTasks(database)
+  const writeProgress = prepareProgress(database)
   const writeQuestions = prepareQuestionWrites(database)
   const writeReceipts = prepareReceipts(database)
   const writeObligations = prepareObligations(database)
@@ -29,16 +36,17 @@ export function prepareWrite(database: Database): (changes: Changes, loaded: Loa
   const writePrincipals = preparePrincipals(database)
   const writeInbox = prepareInboxWrites(database)
 
-  return (changes, loaded) => {
+  return (changes, rows, loaded) => {
     if (isUnchanged(changes, loaded)) return
     writeTenants(changes.tenants.length > 0 ? changes.tenants : loaded.tenants, loaded.now)
     writeLanes(changes)
-    writeTasks(changes)
+    writeTasks(rows)
+    writeProgress(changes)
     writeQuestions(changes)
-    writeReceipts(changes)
-    writeObligations(changes)
+    writeReceipts(rows)
+    writeObligations(rows)
     writePrincipals(changes)
-    writeInbox(changes)
+    writeInbox(rows)
   }
 }
 
@@ -73,73 +81,86 @@ function prepareTenants(database: Database): (tenants: readonly Tenant[], now: n
   }
 }
 
-function prepareTasks(database: Database): (changes: Changes) => void {
-  const insert = database.prepare(insertInto('tasks', OPEN_COLUMNS))
+function prepareTasks(database: Database): (rows: Rows) => void {
+  const insert = database.prepare(insertInto('tasks', TASK))
+  const insertLive = database.prepare(insertInto('tasks_live', LIVE))
   const update = database.prepare(
-    `UPDATE tasks SET ${assign(CHANGING_COLUMNS)} WHERE task_id = ? AND tenant = ?`,
+    `UPDATE tasks_live SET parked = ?, status = ?, wake_at = ?, state = ? WHERE tenant = ? AND parked = ? AND seq = ?`,
   )
-  const remove = database.prepare('DELETE FROM tasks WHERE task_id = ? AND tenant = ?')
-  const insertDone = database.prepare(insertInto('tasks_done', DONE_COLUMNS))
+  const remove = database.prepare('DELETE FROM tasks_live WHERE tenant = ? AND parked = ? AND seq = ?')
+  const insertDone = database.prepare(insertInto('tasks_done', DONE))
   const repair = database.prepare(
-    `UPDATE tasks_done SET ${assign(REPAIRED_COLUMNS)} WHERE task_id = ? AND tenant = ?`,
+    'UPDATE tasks_done SET state = ?, result = ?, details = ? WHERE tenant = ? AND status = ? AND seq = ?',
   )
-  const insertSpec = database.prepare(insertInto('task_specs', SPEC_COLUMNS))
-  const insertProgress = database.prepare(
+  const insertOwned = database.prepare(insertInto('owned_tasks', LIST))
+  return (rows) => {
+    for (const row of rows.tasks) {
+      const { tenant, seq, owner, created_at, session_id, idempotency_key, head, input } = row
+      insert.run(tenant, seq, owner, created_at, session_id, idempotency_key, head, input)
+    }
+    for (const row of rows.inserted) {
+      const { tenant, parked, seq, status, lane, pool, rank, owner, wake_at, deadline_at, state } = row
+      insertLive.run(tenant, parked, seq, status, lane, pool, rank, owner, wake_at, deadline_at, state)
+    }
+    for (const { tenant, seq, parked, was, status, wake_at, state } of rows.updated) {
+      runOnce(update, parked, status, wake_at, state, tenant, was, seq)
+    }
+    for (const { tenant, parked, seq } of rows.removed) runOnce(remove, tenant, parked, seq)
+    for (const { tenant, status, seq, state, result, details } of rows.finished) {
+      insertDone.run(tenant, status, seq, state, result, details)
+    }
+    for (const { tenant, status, seq, state, result, details } of rows.repaired) {
+      runOnce(repair, state, result, details, tenant, status, seq)
+    }
+    for (const { tenant, principal, first, seqs } of rows.owned)
+      insertOwned.run(tenant, principal, first, seqs)
+  }
+}
+
+function prepareProgress(database: Database): (changes: Changes) => void {
+  const insert = database.prepare(
     insertInto('task_progress', ['tenant', 'task_id', 'n', 'at', 'lease_id', 'progress']),
   )
   return (changes) => {
-    for (const task of changes.inserted) insert.run(...openValues(task, OPEN_COLUMNS))
-    for (const task of changes.updated) {
-      runOnce(update, ...openValues(task, CHANGING_COLUMNS), task.task_id, task.tenant)
-    }
-    for (const task of changes.finished) {
-      remove.run(task.task_id, task.tenant)
-      insertDone.run(...doneValues(task, DONE_COLUMNS))
-    }
-    for (const task of changes.repaired) {
-      runOnce(repair, ...doneValues(task, REPAIRED_COLUMNS), task.task_id, task.tenant)
-    }
-    for (const spec of changes.specs) insertSpec.run(...SPEC_COLUMNS.map((column) => spec[column]))
     for (const { tenant, task_id, n, at, lease_id, progress } of changes.progress) {
-      insertProgress.run(tenant, task_id, n, at, lease_id, progress)
+      insert.run(tenant, task_id, n, at, lease_id, progress)
     }
   }
 }
 
-function prepareReceipts(database: Database): (changes: Changes) => void {
-  const insert = database.prepare(insertInto('receipts', RECEIPT_COLUMNS))
-  const insertParent = database.prepare(insertInto('receipt_parents', ['tenant', 'child', 'parent']))
-  return (changes) => {
-    for (const receipt of changes.receipts) {
-      insert.run(
-        receipt.tenant,
-        receipt.seq,
-        receipt.receipt_type,
-        receipt.created_at,
-        receipt.from,
-        receipt.to,
-        receipt.task_id,
-        receipt.lease_id,
-        receipt.schedule_id,
-        receipt.body,
-        receipt.hash,
-        receipt.instance,
-      )
-      for (const parent of receipt.parents) insertParent.run(receipt.tenant, receipt.seq, parent)
+function prepareReceipts(database: Database): (rows: Rows) => void {
+  const insert = database.prepare(
+    insertInto('ledger', ['tenant', 'first', 'created_at', 'instance', 'receipts']),
+  )
+  const insertAddressed = database.prepare(insertInto('addressed_receipts', LIST))
+  const insertOfTask = database.prepare(insertInto('task_receipts', ['tenant', 'task_id', 'seq']))
+  const insertChild = database.prepare(
+    insertInto('receipt_children', ['tenant', 'parent', 'child', 'receipt_type', '"from"']),
+  )
+  return (rows) => {
+    for (const { tenant, first, created_at, instance, receipts } of rows.segments) {
+      insert.run(tenant, first, created_at, instance, receipts)
+    }
+    for (const { tenant, principal, first, seqs } of rows.addressed) {
+      insertAddressed.run(tenant, principal, first, seqs)
+    }
+    for (const { tenant, task_id, seq } of rows.task_receipts) insertOfTask.run(tenant, task_id, seq)
+    for (const { tenant, parent, child, receipt_type, from } of rows.children) {
+      insertChild.run(tenant, parent, child, receipt_type, from)
     }
   }
 }
 
-function prepareObligations(database: Database): (changes: Changes) => void {
+function prepareObligations(database: Database): (rows: Rows) => void {
   const insert = database.prepare(insertInto('open_obligations', ['tenant', 'principal', 'seq', 'task_id']))
   const remove = database.prepare(
     'DELETE FROM open_obligations WHERE tenant = ? AND principal = ? AND seq = ?',
   )
-  return (changes) => {
-    for (const { tenant, principal, seq, task_id } of changes.opened) {
+  return (rows) => {
+    for (const { tenant, principal, seq, task_id } of rows.opened) {
       insert.run(tenant, principal, seq, task_id)
     }
-    for (const { tenant, principal, seq } of changes.closed) remove.run(tenant, principal, seq)
+    for (const { tenant, principal, seq } of rows.closed) remove.run(tenant, principal, seq)
   }
 }
 
@@ -199,23 +220,6 @@ function runOnce(statement: Statement, ...values: readonly Value[]): void {
   if (Number(changes) !== 1) throw new Error(`a row to be changed is not there (${values.slice(-2)})`)
 }
 
-function openValues(task: OpenTask, columns: readonly (typeof OPEN_COLUMNS)[number][]): Value[] {
-  const row = openRow(task)
-  return columns.map((column) => row[column])
-}
-
-function doneValues(task: DoneTask, columns: readonly (typeof DONE_COLUMNS)[number][]): Value[] {
-  const row = doneRow(task)
-  return columns.map((column) => {
-    const value = row[column]
-    return typeof value === 'boolean' ? Number(value) : value
-  })
-}
-
 function insertInto(table: string, columns: readonly string[]): string {
   return `INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => '?')})`
-}
-
-function assign(columns: readonly string[]): string {
-  return columns.map((column) => `${column} = ?`).join(', ')
 }

@@ -26,9 +26,9 @@ function bytesOf({ seq, status }: TaskLine): number {
   const input = spec({ tenant: 1, seq }).input.length
   if (status === 'pending_approval' || status === 'input_required') return input + QUESTION_BYTES
   if (!isTerminal(status)) return input
-  const { result, error, artifacts } =
+  const { result, error, artifacts, delivery_proof } =
     status === 'succeeded' ? outcome() : outcome({ error: canonical({ code: 'x' }) })
-  return [result, error, artifacts].reduce((sum, text) => sum + (text?.length ?? 0), input)
+  return input + (result?.length ?? 0) + JSON.stringify([error, artifacts, delivery_proof]).length
 }
 
 export function describeScans(subject: Subject): void {
@@ -78,9 +78,9 @@ export function describeScans(subject: Subject): void {
             ended.push(done({ ...name, status: line.status, outcome: outcome({ error }) }))
         }
       }
-      const specs = lines.map(({ status: _, principal_ai: __, bytes: ___, ...line }) =>
-        spec({ tenant, ...line }),
-      )
+      const specs = lines
+        .toReversed()
+        .map(({ status: _, principal_ai: __, bytes: ___, ...line }) => spec({ tenant, ...line }))
       await put(store, [tenant, other], {
         inserted: [...open, queued({ tenant: other, seq: 1 })],
         finished: ended,
@@ -168,9 +168,9 @@ export function describeScans(subject: Subject): void {
       const entries = [3, 1, 2, 11].map((n) => progress(tenant, uuid(1), n))
       await put(store, [tenant, other], {
         inserted: [
-          running({ tenant, seq: 1 }),
-          running({ tenant, seq: 2 }),
-          running({ tenant: other, seq: 1 }),
+          running({ tenant, seq: 1, progress_count: 11 }),
+          running({ tenant, seq: 2, progress_count: 1 }),
+          running({ tenant: other, seq: 1, progress_count: 99 }),
         ],
         specs: [spec({ tenant, seq: 1 }), spec({ tenant, seq: 2 }), spec({ tenant: other, seq: 1 })],
         progress: [...entries, progress(tenant, uuid(2), 1), progress(other, uuid(1), 99)],

@@ -32,7 +32,7 @@ const OPEN: readonly [string, Make<OpenTask>][] = [
     (tenant) =>
       running({
         tenant,
-        seq: 2 ** 45,
+        seq: 2 ** 43,
         lane: 20_000,
         pool: 19_999,
         rank: 2 ** 50,

@@ -47,6 +47,18 @@ describe.skipIf(!postgresUrl())('PostgreSQL schema', () => {
     expect(await query(database.url, 'SELECT 1 FROM migrations')).toHaveLength(knownMigrations().length + 1)
   })
 
+  it('a schema from before the first release is refused and not changed', async () => {
+    await query(
+      database.url,
+      'CREATE TABLE migrations (number int PRIMARY KEY, name text, applied_at bigint)',
+    )
+    await query(database.url, `INSERT INTO migrations VALUES (15, '0015_input_length.sql', 0)`)
+    await expect(openPostgresStore({ url: database.url })).rejects.toThrow(
+      /its schema is number 15, from a version before the first release.*choose another database/,
+    )
+    expect(await query(database.url, `SELECT to_regclass('tasks') AS tasks`)).toEqual([{ tasks: null }])
+  })
+
   it('a current schema requires no permission to change it', async () => {
     const url = await restrictedRole(database.url)
     await (await openPostgresStore({ url: database.url })).close()

@@ -5,6 +5,7 @@ import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import {
   ALICE,
+  BOB,
   done,
   item,
   lane,
@@ -57,8 +58,8 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
       inserted: [queued({ tenant, seq: 1 })],
       finished: [done({ tenant, seq: 2 })],
       specs: [spec({ tenant, seq: 1 })],
-      receipts: [receipt({ tenant, seq: 2, parents: [1] })],
-      opened: [{ tenant, principal: ALICE, seq: 1, task_id: uuid(1) }],
+      receipts: [receipt({ tenant, seq: 2, parents: [1], task_id: uuid(3) })],
+      opened: [{ tenant, principal: BOB, seq: 1, task_id: uuid(1) }],
       owners: [{ tenant, owner: ALICE, last_rank: 1, weight: 1 }],
       lanes: [lane(tenant, 2)],
       progress: [progress(tenant, uuid(1), 1)],
@@ -76,6 +77,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
         },
       ],
       filed: [item(tenant, 2)],
+      marked: [item(tenant, 2, { delivered_at: 1, delivery_count: 1 })],
       asked: [question({ tenant, seq: 1 })],
     })
 
@@ -109,7 +111,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
 
   it('row-level security is forced on every table with tenants', async () => {
     expect(tables).toContain('tasks')
-    expect(tables).toHaveLength(15)
+    expect(tables).toHaveLength(19)
     const { rows } = await client.query(
       `SELECT relname FROM pg_class
        WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { encodeState, OPEN_CODES } from '../../../src/store/layout/task-state.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { emptyLoaded, type Loaded, NO_NEED, type Store } from '../../../src/store/store.ts'
 import { NO_CHANGES, put, queued, receipt, uuid } from '../../support/fixtures.ts'
@@ -121,11 +122,10 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
 
 /** Inserts a ready task with seq 1, like the fixture. */
 async function insertTask(client: pg.Client, tenant: number): Promise<void> {
-  const { next_eligible_at: wake_at, ...rest } = queued({ tenant, seq: 1 })
-  const columns = { ...rest, wake_at }
-  const names = Object.keys(columns)
+  const task = queued({ tenant, seq: 1 })
   await client.query(
-    `INSERT INTO tasks (${names}) VALUES (${names.map((_, n) => `$${n + 1}`)})`,
-    Object.values(columns),
+    `INSERT INTO tasks_live (tenant, parked, seq, status, lane, pool, rank, owner, state)
+     VALUES ($1, 0, 1, $2, $3, $4, $5, $6, $7)`,
+    [tenant, OPEN_CODES.queued, task.lane, task.pool, task.rank, task.owner, encodeState(task, [])],
   )
 }

@@ -1,0 +1,167 @@
+import type { Obligation } from '../../core/draft.ts'
+import type { PrincipalKey } from '../../core/principal.ts'
+import type { Receipt } from '../../core/receipt.ts'
+import { type DoneTask, type OpenTask, type TaskSpec, wakeAt } from '../../core/task.ts'
+import type { Changes } from '../store.ts'
+import { type InboxRows, inboxRows } from './inbox-rows.ts'
+import type { Known } from './known.ts'
+import { type ChildRow, NamedReceipts, type TaskReceipt } from './named-receipts.ts'
+import { type Segment, segmentsOf } from './segments.ts'
+import { type SeqList, seqListsOf } from './seq-lists.ts'
+import { type TaskRow, taskRow } from './task-head.ts'
+import {
+  DONE_CODES,
+  type DoneRow,
+  encodeDetails,
+  encodeState,
+  type LiveRow,
+  OPEN_CODES,
+  type Parked,
+  parkedOf,
+} from './task-state.ts'
+
+/** A row of `tasks_live` with the columns of its indexes. */
+export interface LiveWrite extends LiveRow {
+  readonly parked: Parked
+  readonly lane: number
+  readonly pool: number
+  readonly rank: number
+  readonly owner: PrincipalKey
+  readonly wake_at: number | null
+  readonly deadline_at: number | null
+}
+
+export interface LiveUpdate extends LiveWrite {
+  /** The `parked` of its present key. */
+  readonly was: Parked
+}
+
+export interface LiveKey {
+  readonly tenant: number
+  readonly parked: Parked
+  readonly seq: number
+}
+
+/** The rows of one commit, besides those that are stored as `Changes` has them. */
+export interface Rows extends InboxRows {
+  readonly tasks: readonly TaskRow[]
+  readonly inserted: readonly LiveWrite[]
+  readonly updated: readonly LiveUpdate[]
+  readonly removed: readonly LiveKey[]
+  readonly finished: readonly DoneRow[]
+  readonly repaired: readonly DoneRow[]
+  readonly segments: readonly Segment[]
+  /** Tasks by owner. */
+  readonly owned: readonly SeqList[]
+  /** Receipts by addressee. */
+  readonly addressed: readonly SeqList[]
+  readonly task_receipts: readonly TaskReceipt[]
+  readonly children: readonly ChildRow[]
+  /** Those that no row of `tasks_live` stands for. */
+  readonly opened: readonly Obligation[]
+  readonly closed: readonly Obligation[]
+}
+
+/** How many seqs a row of `owned_tasks` or `addressed_receipts` has at most. */
+const MAX_LISTED = 256
+
+/** Lays out what a batch decided. `maxSegment` is about how many characters a segment has at most. */
+export function rowsOf(changes: Changes, known: Known, maxSegment: number): Rows {
+  const named = new NamedReceipts(changes, known)
+  return {
+    tasks: changes.specs.map(taskRow),
+    inserted: changes.inserted.map((task) => liveWrite(task, named.of(task))),
+    updated: changes.updated.map((task) => liveUpdate(task, named.of(task), known.parked(task))),
+    removed: changes.finished.flatMap((task) =>
+      known.isLive(task) ? [{ tenant: task.tenant, parked: known.parked(task), seq: task.seq }] : [],
+    ),
+    finished: changes.finished.map((task) => doneRow(task, named.of(task))),
+    repaired: changes.repaired.map((task) => doneRow(task, named.of(task))),
+    segments: segmentsOf(changes.receipts, maxSegment),
+    owned: seqListsOf(changes.specs.map(owned), MAX_LISTED),
+    addressed: seqListsOf(changes.receipts.map(addressed), MAX_LISTED),
+    task_receipts: named.taskReceipts,
+    children: named.children,
+    ...obligations(changes, known),
+    ...inboxRows(changes, known),
+  }
+}
+
+// Each object below is one literal, as in core/task.ts.
+
+function liveWrite(task: OpenTask, receipts: readonly number[]): LiveWrite {
+  return {
+    tenant: task.tenant,
+    parked: parkedOf(task),
+    seq: task.seq,
+    status: OPEN_CODES[task.status],
+    lane: task.lane,
+    pool: task.pool,
+    rank: task.rank,
+    owner: task.owner,
+    wake_at: wakeAt(task),
+    deadline_at: task.deadline_at,
+    state: encodeState(task, receipts),
+  }
+}
+
+function liveUpdate(task: OpenTask, receipts: readonly number[], was: Parked): LiveUpdate {
+  return {
+    tenant: task.tenant,
+    parked: parkedOf(task),
+    seq: task.seq,
+    status: OPEN_CODES[task.status],
+    lane: task.lane,
+    pool: task.pool,
+    rank: task.rank,
+    owner: task.owner,
+    wake_at: wakeAt(task),
+    deadline_at: task.deadline_at,
+    state: encodeState(task, receipts),
+    was,
+  }
+}
+
+function doneRow(task: DoneTask, receipts: readonly number[]): DoneRow {
+  return {
+    tenant: task.tenant,
+    seq: task.seq,
+    status: DONE_CODES[task.status],
+    state: encodeState(task, receipts),
+    result: task.outcome.result,
+    details: encodeDetails(task.outcome),
+  }
+}
+
+function owned({ tenant, owner, seq }: TaskSpec) {
+  return { tenant, principal: owner, seq }
+}
+
+function addressed({ tenant, to, seq }: Receipt) {
+  return { tenant, principal: to, seq }
+}
+
+/**
+ * The row of an open task stands for what its owner is owed by its assignment. A row of `open_obligations` stands for
+ * every other obligation: towards the agent it is done for, of a task that has ended without evidence, and of schedules.
+ */
+function obligations(changes: Changes, known: Known): Pick<Rows, 'opened' | 'closed'> {
+  const live = new Map([...changes.inserted, ...changes.updated].map((task) => [keyOf(task), task]))
+  const finished = new Map(changes.finished.map((task) => [keyOf(task), task]))
+  const owes = (task: OpenTask | DoneTask | undefined, { seq, principal }: Obligation) =>
+    task !== undefined && task.seq === seq && task.owner === principal
+  const opened = changes.opened.filter((obligation) => !owes(live.get(keyOf(obligation)), obligation))
+  for (const task of changes.finished) {
+    const { tenant, owner, seq, task_id, outcome } = task
+    if (outcome.obligation_open && known.isLive(task)) opened.push({ tenant, principal: owner, seq, task_id })
+  }
+  const closed = changes.closed.filter((obligation) => {
+    const task = finished.get(keyOf(obligation))
+    return !(task !== undefined && known.isLive(task) && owes(task, obligation))
+  })
+  return { opened, closed }
+}
+
+function keyOf({ tenant, task_id }: { readonly tenant: number; readonly task_id: string }): string {
+  return `${tenant} ${task_id}`
+}

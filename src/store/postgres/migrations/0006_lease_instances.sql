@@ -1,2 +1,0 @@
--- Which process of the worker holds the lease, where it says so.
-ALTER TABLE tasks ADD COLUMN instance_id text;

@@ -1,0 +1,28 @@
+import type { LaneRow } from '../../core/matching.ts'
+import type { Database } from './database.ts'
+
+export const TENANT_COLUMNS = 'tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version'
+
+export const LANE_COLUMNS = [
+  'tenant',
+  'lane',
+  'type',
+  'capabilities',
+  'priority',
+  'mark',
+  'tasks',
+  'owner',
+  'owned',
+  'version',
+] as const satisfies readonly (keyof LaneRow)[]
+
+export const CHANGED_LANES = `SELECT ${LANE_COLUMNS} FROM lanes WHERE tenant = ? AND version > ? ORDER BY lane`
+
+/** Finds the lanes of a tenant that changed after a version. */
+export function prepareLaneLookup(database: Database): (tenant: number, after: number) => LaneRow[] {
+  const select = database.prepare(CHANGED_LANES)
+  return (tenant, after) => {
+    const rows = select.all(tenant, after) as (Omit<LaneRow, 'capabilities'> & { capabilities: string })[]
+    return rows.map((row) => ({ ...row, capabilities: JSON.parse(row.capabilities) }))
+  }
+}
