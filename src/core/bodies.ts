@@ -1,25 +1,38 @@
 import { sha256 } from '../util/hash.ts'
 import { isPointer } from './artifact.ts'
-import { type CanonicalJson, canonical } from './json/json.ts'
+import { type CanonicalJson, canonical, sortedKeys } from './json/json.ts'
 import type { Evidence } from './locatability.ts'
 import { isWithinLimit } from './receipt.ts'
 import type { TerminalStatus } from './transitions.ts'
 
+const VERSION = 'schema_version'
 const SCHEMA_VERSION = canonical('1')
 const NULL = canonical(null)
 
 /** The canonical text of an object whose members are canonical already. Keys are plain ASCII words. */
 export function assemble(members: Readonly<Record<string, CanonicalJson | null>>): CanonicalJson {
-  let text = ''
-  for (const key of Object.keys(members).sort()) {
-    text += `${text === '' ? '{' : ','}"${key}":${members[key] ?? NULL}`
-  }
-  return (text === '' ? '{}' : `${text}}`) as CanonicalJson
+  let text = '{'
+  for (const key of sortedKeys(members)) text += member(text, key, members[key] ?? null)
+  return `${text}}` as CanonicalJson
 }
 
 /** A receipt body: the members, and the version of their shape. */
 export function body(members: Readonly<Record<string, CanonicalJson | null>>): CanonicalJson {
-  return assemble({ schema_version: SCHEMA_VERSION, ...members })
+  let text = '{'
+  let hasVersion = false
+  for (const key of sortedKeys(members)) {
+    if (!hasVersion && key > VERSION) {
+      text += member(text, VERSION, SCHEMA_VERSION)
+      hasVersion = true
+    }
+    text += member(text, key, members[key] ?? null)
+  }
+  if (!hasVersion) text += member(text, VERSION, SCHEMA_VERSION)
+  return `${text}}` as CanonicalJson
+}
+
+function member(before: string, key: string, value: CanonicalJson | null): string {
+  return `${before === '{' ? '' : ','}"${key}":${value ?? NULL}`
 }
 
 /** What an agent does to get a result that it is only shown the place of. */

@@ -40,6 +40,7 @@ export const LANES_KEPT = 1_000
 
 /** The same for the same set, in whatever order and however often its members are named. */
 export function sortedSet(names: readonly string[]): string[] {
+  if (names.length < 2) return [...names]
   return [...new Set(names)].sort()
 }
 

@@ -14,6 +14,9 @@ interface CatalogEntry {
   readonly lanes: Map<number, Map<number, Lane>>
 }
 
+const NONE: ReadonlySet<string> = new Set()
+const ANY: readonly null[] = [null]
+
 /** Lanes with ready tasks. A claim iterates over matching lanes, best first, at no cost for the others. */
 export class ReadyLanes {
   readonly #types = new Map<string | null, CatalogEntry>()
@@ -48,11 +51,14 @@ export class ReadyLanes {
    * considers their lanes. A worker without one considers the lanes of its preferred types and then the pools.
    */
   *levels({ capabilities, accept_types, preferred_types }: Wanted): Generator<Level> {
-    const has = new Set(capabilities)
+    const has = capabilities.length === 0 ? NONE : new Set(capabilities)
     const accepted = accept_types === undefined ? undefined : new Set(accept_types)
-    const preferred = new Set(preferred_types?.filter((type) => accepted?.has(type) ?? true))
+    const preferred =
+      preferred_types === undefined || preferred_types.length === 0
+        ? NONE
+        : new Set(preferred_types.filter((type) => accepted?.has(type) ?? true))
     if (preferred.size > 0) yield* this.#levelsOf(preferred, has, true)
-    const others = accepted === undefined ? [null] : [...accepted].filter((type) => !preferred.has(type))
+    const others = accepted === undefined ? ANY : [...accepted].filter((type) => !preferred.has(type))
     yield* this.#levelsOf(others, has, false)
   }
 

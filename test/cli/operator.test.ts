@@ -20,9 +20,9 @@ describe('asyncgate migrate', () => {
     const url = ['--database-url', `sqlite:${path}`]
     const planned = await json('migrate', '--dry-run', ...url)
     expect(planned).toMatchObject({ code: 0, dry_run: true, schema: 0 })
-    expect(planned.migrations).toContain('0001_engine.sql')
+    expect(planned.migrations).toContain('0100_tables.sql')
     expect(existsSync(path)).toBe(false)
-    expect((await cli(['migrate', ...url])).stdout).toContain('applied: 0001_engine.sql')
+    expect((await cli(['migrate', ...url])).stdout).toContain('applied: 0100_tables.sql')
     expect((await cli(['migrate', ...url])).stdout).toMatch(/^The database is up to date \(schema \d+\)\.$/m)
   })
 

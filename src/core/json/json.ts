@@ -92,14 +92,31 @@ function writeArray(array: readonly unknown[], trail: Trail, depth: number, room
   return `${text}]`
 }
 
+/** Sorted by UTF-16 code units, as RFC 8785 requires. */
+export function sortedKeys(object: object): string[] {
+  const keys = Object.keys(object)
+  // Most objects are small, and for those Array.sort allocates more than the keys take.
+  if (keys.length > 16) return keys.sort()
+  for (let i = 1; i < keys.length; i++) {
+    const key = keys[i] ?? ''
+    let place = i
+    for (; place > 0; place--) {
+      const before = keys[place - 1] ?? ''
+      if (before <= key) break
+      keys[place] = before
+    }
+    keys[place] = key
+  }
+  return keys
+}
+
 function writeObject(object: object, trail: Trail, depth: number, room: Room): string {
   const prototype = Object.getPrototypeOf(object)
   if (prototype !== Object.prototype && prototype !== null) {
     throw invalid(pathOf(trail), 'is not a plain JSON object')
   }
   let text = '{'
-  // RFC 8785 sorts by UTF-16 code units, which is what the default sort compares.
-  for (const key of Object.keys(object).sort()) {
+  for (const key of sortedKeys(object)) {
     const member = (object as Record<string, unknown>)[key]
     if (member === undefined) continue
     trail.push(key)

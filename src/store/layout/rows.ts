@@ -5,7 +5,6 @@ import { type DoneTask, type OpenTask, type TaskSpec, wakeAt } from '../../core/
 import type { Changes } from '../store.ts'
 import { type InboxRows, inboxRows } from './inbox-rows.ts'
 import type { Known } from './known.ts'
-import { type ChildRow, NamedReceipts, type TaskReceipt } from './named-receipts.ts'
 import { type Segment, segmentsOf } from './segments.ts'
 import { type SeqList, seqListsOf } from './seq-lists.ts'
 import { type TaskRow, taskRow } from './task-head.ts'
@@ -19,6 +18,7 @@ import {
   type Parked,
   parkedOf,
 } from './task-state.ts'
+import { type ChildRow, type TaskReceipt, WrittenTasks } from './written-tasks.ts'
 
 /** A row of `tasks_live` with the columns of its indexes. */
 export interface LiveWrite extends LiveRow {
@@ -67,29 +67,43 @@ const MAX_LISTED = 256
 
 /** Lays out what a batch decided. `maxSegment` is about how many characters a segment has at most. */
 export function rowsOf(changes: Changes, known: Known, maxSegment: number): Rows {
-  const named = new NamedReceipts(changes, known)
+  const written = new WrittenTasks(changes, known)
   return {
     tasks: changes.specs.map(taskRow),
-    inserted: changes.inserted.map((task) => liveWrite(task, named.of(task))),
-    updated: changes.updated.map((task) => liveUpdate(task, named.of(task), known.parked(task))),
+    inserted: changes.inserted.map((task) => liveWrite(task, written)),
+    updated: changes.updated.map((task) => liveUpdate(task, written, known.parked(task))),
     removed: changes.finished.flatMap((task) =>
       known.isLive(task) ? [{ tenant: task.tenant, parked: known.parked(task), seq: task.seq }] : [],
     ),
-    finished: changes.finished.map((task) => doneRow(task, named.of(task))),
-    repaired: changes.repaired.map((task) => doneRow(task, named.of(task))),
+    finished: changes.finished.map((task) => doneRow(task, written)),
+    repaired: changes.repaired.map((task) => doneRow(task, written)),
     segments: segmentsOf(changes.receipts, maxSegment),
     owned: seqListsOf(changes.specs.map(owned), MAX_LISTED),
     addressed: seqListsOf(changes.receipts.map(addressed), MAX_LISTED),
-    task_receipts: named.taskReceipts,
-    children: named.children,
-    ...obligations(changes, known),
+    task_receipts: written.taskReceipts,
+    children: written.children,
+    opened: opened(changes, known, written),
+    closed: changes.closed.filter((obligation) => !written.closes(obligation)),
     ...inboxRows(changes, known),
   }
 }
 
+/**
+ * The row of an open task stands for what its owner is owed by its assignment. A row of `open_obligations` stands for
+ * every other obligation: towards the agent it is done for, of a task that has ended without evidence, and of schedules.
+ */
+function opened(changes: Changes, known: Known, written: WrittenTasks): Obligation[] {
+  const found = changes.opened.filter((obligation) => !written.opens(obligation))
+  for (const task of changes.finished) {
+    const { tenant, owner, seq, task_id, outcome } = task
+    if (outcome.obligation_open && known.isLive(task)) found.push({ tenant, principal: owner, seq, task_id })
+  }
+  return found
+}
+
 // Each object below is one literal, as in core/task.ts.
 
-function liveWrite(task: OpenTask, receipts: readonly number[]): LiveWrite {
+function liveWrite(task: OpenTask, written: WrittenTasks): LiveWrite {
   return {
     tenant: task.tenant,
     parked: parkedOf(task),
@@ -101,11 +115,11 @@ function liveWrite(task: OpenTask, receipts: readonly number[]): LiveWrite {
     owner: task.owner,
     wake_at: wakeAt(task),
     deadline_at: task.deadline_at,
-    state: encodeState(task, receipts),
+    state: encodeState(task, written.receiptsOf(task)),
   }
 }
 
-function liveUpdate(task: OpenTask, receipts: readonly number[], was: Parked): LiveUpdate {
+function liveUpdate(task: OpenTask, written: WrittenTasks, was: Parked): LiveUpdate {
   return {
     tenant: task.tenant,
     parked: parkedOf(task),
@@ -117,17 +131,17 @@ function liveUpdate(task: OpenTask, receipts: readonly number[], was: Parked): L
     owner: task.owner,
     wake_at: wakeAt(task),
     deadline_at: task.deadline_at,
-    state: encodeState(task, receipts),
+    state: encodeState(task, written.receiptsOf(task)),
     was,
   }
 }
 
-function doneRow(task: DoneTask, receipts: readonly number[]): DoneRow {
+function doneRow(task: DoneTask, written: WrittenTasks): DoneRow {
   return {
     tenant: task.tenant,
     seq: task.seq,
     status: DONE_CODES[task.status],
-    state: encodeState(task, receipts),
+    state: encodeState(task, written.receiptsOf(task)),
     result: task.outcome.result,
     details: encodeDetails(task.outcome),
   }
@@ -139,29 +153,4 @@ function owned({ tenant, owner, seq }: TaskSpec) {
 
 function addressed({ tenant, to, seq }: Receipt) {
   return { tenant, principal: to, seq }
-}
-
-/**
- * The row of an open task stands for what its owner is owed by its assignment. A row of `open_obligations` stands for
- * every other obligation: towards the agent it is done for, of a task that has ended without evidence, and of schedules.
- */
-function obligations(changes: Changes, known: Known): Pick<Rows, 'opened' | 'closed'> {
-  const live = new Map([...changes.inserted, ...changes.updated].map((task) => [keyOf(task), task]))
-  const finished = new Map(changes.finished.map((task) => [keyOf(task), task]))
-  const owes = (task: OpenTask | DoneTask | undefined, { seq, principal }: Obligation) =>
-    task !== undefined && task.seq === seq && task.owner === principal
-  const opened = changes.opened.filter((obligation) => !owes(live.get(keyOf(obligation)), obligation))
-  for (const task of changes.finished) {
-    const { tenant, owner, seq, task_id, outcome } = task
-    if (outcome.obligation_open && known.isLive(task)) opened.push({ tenant, principal: owner, seq, task_id })
-  }
-  const closed = changes.closed.filter((obligation) => {
-    const task = finished.get(keyOf(obligation))
-    return !(task !== undefined && known.isLive(task) && owes(task, obligation))
-  })
-  return { opened, closed }
-}
-
-function keyOf({ tenant, task_id }: { readonly tenant: number; readonly task_id: string }): string {
-  return `${tenant} ${task_id}`
 }

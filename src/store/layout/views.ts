@@ -1,7 +1,7 @@
 import type { Receipt } from '../../core/receipt.ts'
 import { type HeldTask, isHeld, isOpen, type Task } from '../../core/task.ts'
 import type { Child, Holder, ReceiptLine, TaskLease } from '../reads.ts'
-import type { ChildRow } from './named-receipts.ts'
+import type { ChildRow } from './written-tasks.ts'
 
 export function receiptLine({ seq, receipt_type, to, task_id, lease_id, body }: Receipt): ReceiptLine {
   return { seq, receipt_type, to, task_id, lease_id, bytes: Buffer.byteLength(body) }

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { StoreError } from '../store.ts'
-import { bareArray } from './arrays.ts'
 import { type Pooled, pipelined, run, type Statement, settled, type Value } from './database.ts'
 
 /** Sent right before a read on the same connection, so that what earlier reads could see is over. */
@@ -10,7 +9,7 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>
 
 /** A read that sees one tenant. */
 export function readTenant<T>(pooled: Pooled, tenant: number, read: Work<T>): Promise<T> {
-  return readAs(pooled, SEE_TENANT, [bareArray([tenant])], read)
+  return readAs(pooled, SEE_TENANT, [`{${tenant}}`], read)
 }
 
 /** A read; `see` says which tenants it may see, and travels with it. */
@@ -25,7 +24,7 @@ export function readAs<T>(pooled: Pooled, see: Statement, seen: readonly Value[]
 export async function writeTenant<T>(pooled: Pooled, tenant: number, write: Work<T>): Promise<T> {
   const client = await repeatable(
     pooled,
-    (taken) => run(taken, SEE_TENANT, [bareArray([tenant])]).then(() => taken),
+    (taken) => run(taken, SEE_TENANT, [`{${tenant}}`]).then(() => taken),
     'keep',
   )
   try {

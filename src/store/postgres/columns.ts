@@ -1,6 +1,4 @@
-import { bareArray, textArray } from './arrays.ts'
-
-type SqlType = 'smallint' | 'int' | 'bigint' | 'float8' | 'boolean' | 'uuid' | 'text'
+import { arrayOf, type SqlType } from './arrays.ts'
 
 type Value = number | boolean | string | null
 
@@ -30,11 +28,13 @@ export function assignments(shape: Shape, from = 'x.'): string {
 }
 
 /** The parameters: one array per column. */
-export function parameters<S extends Shape>(shape: S, rows: readonly RowOf<S>[]): string[] {
-  return Object.entries(shape).map(([column, type]) => {
-    const values = rows.map((row) => row[column] ?? null)
-    return type === 'text' ? textArray(values) : bareArray(values)
-  })
+export function parameters<S extends Shape>(shape: S, rows: readonly RowOf<S>[]): Buffer[] {
+  return Object.entries(shape).map(([column, type]) =>
+    arrayOf(
+      type,
+      rows.map((row) => row[column] ?? null),
+    ),
+  )
 }
 
 /** `from`, `to` and `by` are words of SQL. */

@@ -16,7 +16,7 @@ import {
   type Need,
   StoreError,
 } from '../store.ts'
-import { bareArray, textArray } from './arrays.ts'
+import { arrayOf } from './arrays.ts'
 import { parameters } from './columns.ts'
 import { ignore, isLost, pipelined, run, settled } from './database.ts'
 import { commitFailure, failure } from './failure.ts'
@@ -136,8 +136,8 @@ function lock(
   token: string,
 ): Promise<unknown>[] {
   return [
-    run(client, SEE_TENANTS, [bareArray([...locked, ...fresh])]),
-    run<Tenant & { committed_at: number }>(client, LOCK_TENANTS, [bareArray(fresh)]).then((rows) => {
+    run(client, SEE_TENANTS, [`{${[...locked, ...fresh]}}`]),
+    run<Tenant & { committed_at: number }>(client, LOCK_TENANTS, [arrayOf('int', fresh)]).then((rows) => {
       for (const { committed_at, ...tenant } of rows) {
         loaded.tenants.push(tenant)
         seen.committed = Math.max(seen.committed, committed_at)
@@ -225,5 +225,5 @@ async function answeredQuestions(client: pg.Client, { answered }: Changes): Prom
  * disk. No caller waits for the response: hints may be lost.
  */
 function notify(client: pg.Client, payloads: readonly string[]): void {
-  if (payloads.length > 0) run(client, NOTIFY, [textArray(payloads)]).catch(ignore)
+  if (payloads.length > 0) run(client, NOTIFY, [arrayOf('text', payloads)]).catch(ignore)
 }

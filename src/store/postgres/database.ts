@@ -7,7 +7,7 @@ export interface Statement {
   readonly text: string
 }
 
-export type Value = string | number | null
+export type Value = string | number | Buffer | null
 
 export interface Connections extends Pooled {
   /** A separate connection for transactions. */

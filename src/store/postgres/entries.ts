@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Entries, Entry } from '../entries.ts'
-import { bareArray, textArray } from './arrays.ts'
+import { arrayOf } from './arrays.ts'
 import { readTenant, writeTenant } from './borrow.ts'
 import { type Pooled, run, type Value } from './database.ts'
 
@@ -62,9 +62,18 @@ export function entriesOn(pooled: Pooled): Entries {
       const [first] = drafts
       if (first === undefined) return new Set()
       const columns = [
-        textArray(drafts.map(({ name }) => name)),
-        textArray(drafts.map(({ value }) => value)),
-        bareArray(drafts.map(({ due_at }) => due_at)),
+        arrayOf(
+          'text',
+          drafts.map(({ name }) => name),
+        ),
+        arrayOf(
+          'text',
+          drafts.map(({ value }) => value),
+        ),
+        arrayOf(
+          'bigint',
+          drafts.map(({ due_at }) => due_at),
+        ),
       ]
       const rows = await change<{ name: string }>('insert_entries', first.tenant, first.kind, ...columns)
       return new Set(rows.map(({ name }) => name))

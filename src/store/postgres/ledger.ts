@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { isUuid } from '../../core/ids.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
-import type { ChildRow } from '../layout/named-receipts.ts'
 import { OpenSegment, type Segment } from '../layout/segments.ts'
 import { mergedPage, type Order, pageOf, type SeqList } from '../layout/seq-lists.ts'
 import { childrenOf, receiptLine } from '../layout/views.ts'
+import type { ChildRow } from '../layout/written-tasks.ts'
 import type { LedgerReads, ReceiptPath } from '../reads.ts'
-import { textArray } from './arrays.ts'
+import { arrayOf } from './arrays.ts'
 import { ask } from './ask.ts'
 import { readTenant } from './borrow.ts'
 import { parameters } from './columns.ts'
@@ -53,7 +53,7 @@ export function ledgerReadsOn(pooled: Pooled): ReceiptReads {
           parents.map((parent) => ({ tenant, parent })),
         )
         const [rows, within] = await settled([
-          ask<ChildRow>(client, 'children', [...keys, textArray(types)]),
+          ask<ChildRow>(client, 'children', [...keys, arrayOf('text', types)]),
           findWithinTasks(client, tenant, parents),
         ])
         return parents.flatMap((parent) =>

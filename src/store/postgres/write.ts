@@ -2,6 +2,7 @@ import type { Tenant } from '../../core/world.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
 import { assignments, list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
+import type { Value } from './database.ts'
 import {
   CHILD,
   DONE,
@@ -164,7 +165,7 @@ function expectAll(statement: string): string {
 
 export interface Write {
   readonly name: keyof typeof writes
-  readonly values: readonly (string | number)[]
+  readonly values: readonly Value[]
 }
 
 /** The statements that have rows, in an order in which they can be run. Empty when nothing changes. */

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../core/receipt.ts'
-import type { ChildRow } from '../layout/named-receipts.ts'
 import { OpenSegment, type Segment } from '../layout/segments.ts'
 import { mergedPage, type Order, pageOf, type SeqList } from '../layout/seq-lists.ts'
+import type { ChildRow } from '../layout/written-tasks.ts'
 import type { Database } from './database.ts'
 import { prepareTaskLookup } from './tasks.ts'
 

@@ -2,7 +2,7 @@ import type { Relationship } from '../../core/command.ts'
 import type { Tenant } from '../../core/world.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
-import type { Database, Statement, Value } from './database.ts'
+import type { Database, Statement } from './database.ts'
 import { prepareInboxWrites } from './inbox.ts'
 import { LANE_COLUMNS } from './lanes.ts'
 import { prepareQuestionWrites } from './questions.ts'
@@ -76,7 +76,11 @@ function prepareTenants(database: Database): (tenants: readonly Tenant[], now: n
   )
   return (tenants, now) => {
     for (const { tenant, seq, clock, open_tasks, active_leases, lanes, lanes_version } of tenants) {
-      runOnce(update, seq, clock, open_tasks, active_leases, lanes, lanes_version, now, tenant)
+      expectOne(
+        update.run(seq, clock, open_tasks, active_leases, lanes, lanes_version, now, tenant),
+        tenant,
+        seq,
+      )
     }
   }
 }
@@ -103,14 +107,15 @@ function prepareTasks(database: Database): (rows: Rows) => void {
       insertLive.run(tenant, parked, seq, status, lane, pool, rank, owner, wake_at, deadline_at, state)
     }
     for (const { tenant, seq, parked, was, status, wake_at, state } of rows.updated) {
-      runOnce(update, parked, status, wake_at, state, tenant, was, seq)
+      expectOne(update.run(parked, status, wake_at, state, tenant, was, seq), tenant, seq)
     }
-    for (const { tenant, parked, seq } of rows.removed) runOnce(remove, tenant, parked, seq)
+    for (const { tenant, parked, seq } of rows.removed)
+      expectOne(remove.run(tenant, parked, seq), tenant, seq)
     for (const { tenant, status, seq, state, result, details } of rows.finished) {
       insertDone.run(tenant, status, seq, state, result, details)
     }
     for (const { tenant, status, seq, state, result, details } of rows.repaired) {
-      runOnce(repair, state, result, details, tenant, status, seq)
+      expectOne(repair.run(state, result, details, tenant, status, seq), tenant, seq)
     }
     for (const { tenant, principal, first, seqs } of rows.owned)
       insertOwned.run(tenant, principal, first, seqs)
@@ -178,7 +183,7 @@ function prepareLanes(database: Database): (changes: Changes) => void {
       put.run(tenant, lane, type, JSON.stringify(capabilities), priority, mark, tasks, owner, owned, version)
     }
     for (const { tenant, lane, mark, tasks, owner, owned, version } of changes.counted) {
-      runOnce(count, mark, tasks, owner, owned, version, tenant, lane)
+      expectOne(count.run(mark, tasks, owner, owned, version, tenant, lane), tenant, lane)
     }
   }
 }
@@ -215,9 +220,8 @@ const RELATIONSHIP = [
 ] as const satisfies readonly (keyof Relationship)[]
 
 /** A row that should be there and is not must not be lost silently. */
-function runOnce(statement: Statement, ...values: readonly Value[]): void {
-  const { changes } = statement.run(...values)
-  if (Number(changes) !== 1) throw new Error(`a row to be changed is not there (${values.slice(-2)})`)
+function expectOne({ changes }: ReturnType<Statement['run']>, tenant: number, key: number): void {
+  if (Number(changes) !== 1) throw new Error(`a row to be changed is not there (${tenant}, ${key})`)
 }
 
 function insertInto(table: string, columns: readonly string[]): string {
