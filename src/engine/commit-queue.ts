@@ -5,6 +5,7 @@ import type { Question } from '../core/question.ts'
 import type { TaskSpec } from '../core/task.ts'
 import { type Committed, type Store, StoreError } from '../store/store.ts'
 import type { Batch, Outcome, QuestionLookup, SpecLookup } from './batch.ts'
+import { BatchSize } from './batch-size.ts'
 import type { TaskEvent } from './events.ts'
 import { Pending } from './pending.ts'
 
@@ -42,12 +43,14 @@ interface Hooks {
 export class CommitQueue {
   readonly #hooks: Hooks
   readonly #pending: Pending<Entry>
+  readonly #size: BatchSize
   #busy = false
   #idle: (() => void)[] = []
 
   constructor(hooks: Hooks) {
     this.#hooks = hooks
     this.#pending = new Pending(hooks.limits)
+    this.#size = new BatchSize(hooks.store.batchSize)
   }
 
   submit<C extends Command>(command: C): Promise<QueueAnswer<C>> {
@@ -75,7 +78,7 @@ export class CommitQueue {
   }
 
   async #run(): Promise<void> {
-    const entries = this.#pending.take(this.#hooks.store.batchSize)
+    const entries = this.#pending.take(this.#size.current)
     try {
       await this.#commit(entries)
     } catch (error) {
@@ -101,6 +104,7 @@ export class CommitQueue {
       return this.#failed(entries, error, batch.need.due.length > 0)
     }
     const ms = performance.now() - started
+    this.#size.measured(entries.length, ms)
     const spec = batch.specs(committed)
     const questions = batch.questions(committed)
     const events = batch.committed(spec)

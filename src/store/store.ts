@@ -20,8 +20,11 @@ export const FOLLOWED_MS = 30_000
  * repository, and both pass test/store/conformance.ts.
  */
 export interface Store {
-  /** Commands per batch: as many as one transaction should hold. */
-  readonly batchSize: number
+  /**
+   * Commands per batch: as many as one transaction should hold. They differ if the process can do nothing else while
+   * it commits; then as many as it can spare the time for.
+   */
+  readonly batchSize: { readonly min: number; readonly max: number }
   /** Whether other processes may write to this database too. */
   readonly shared: boolean
   readonly reads: Reads

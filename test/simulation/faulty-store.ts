@@ -27,7 +27,7 @@ export const POISON = 'poison'
 
 /** The connection of one gate to the shared store. It can fail and be slow. */
 export class FaultyStore implements Store {
-  readonly batchSize: number
+  readonly batchSize: Store['batchSize']
   readonly shared: boolean
   readonly reads: Reads
   readonly entries: Entries

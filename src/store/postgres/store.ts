@@ -34,7 +34,7 @@ export interface PostgresOptions {
   readonly random?: Random
 }
 
-const BATCH_SIZE = 500
+const BATCH_SIZE = { min: 500, max: 500 }
 
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const connections = connectTo(options.url)

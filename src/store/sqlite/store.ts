@@ -35,8 +35,7 @@ export interface SqliteOptions {
   readonly driver?: Driver
 }
 
-/** More commands would block the process for too long at a time. */
-const BATCH_SIZE = 128
+const BATCH_SIZE = { min: 128, max: 512 }
 /** A longer segment takes longer to read one receipt of; shorter ones are more rows per commit. */
 const MAX_SEGMENT = 16 * 1024
 /** Maximum number of load rounds: a decision that needs more would never end. */
