@@ -5,7 +5,7 @@ import { openGate } from '../../dist/features/gate.js'
 import { type Changes, NO_NEED, type Store } from '../../dist/store/store.js'
 import { cryptoRandom } from '../../dist/util/random.js'
 import { type Database, openStore } from './databases.ts'
-import { AGENT, PAYLOAD } from './lifecycle.ts'
+import { AGENT, newPayload } from './lifecycle.ts'
 import { emptied, recordChanges, type Sample } from './sample.ts'
 
 /** Tasks per commit. */
@@ -23,7 +23,7 @@ export async function fill(database: Database, input: object, count: number): Pr
   const store = await openStore(database.name, database.address)
   const written = recordChanges(store)
   const gate = openGate({ store, sweeping: false })
-  await gate.createTask(AGENT, { ...input, payload: PAYLOAD })
+  await gate.createTask(AGENT, { ...input, payload: newPayload() })
   const [changes] = written
   const [task, spec, receipt] = [changes?.inserted[0], changes?.specs[0], changes?.receipts[0]]
   if (changes === undefined || !task || !spec || !receipt)

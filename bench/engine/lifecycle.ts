@@ -7,14 +7,20 @@ export function workerCaller(id: string, tenant = 'default'): Caller {
   return { tenant, principal: { kind: 'worker', id }, role: 'worker' }
 }
 
-/** About 240 bytes as canonical text. */
-export const PAYLOAD = {
-  document: 'report-2026-11.pdf',
-  note: 'x'.repeat(150),
-  pages: [1, 2, 3, 5, 8, 13, 21],
+let count = 0
+
+/** About 240 bytes as canonical text. No two are equal, so that nothing is gained by storing equal texts once. */
+export function newPayload() {
+  return { document: `report-${++count}.pdf`, note: 'x'.repeat(150), pages: [1, 2, 3, 5, 8, 13, 21] }
 }
-export const RESULT = { pages: 21, words: 5120, language: 'en' }
-export const ARTIFACTS = [{ type: 's3', url: 's3://bucket/reports/2026-11/summary.json' }]
+
+export function newResult() {
+  return { pages: 21, words: ++count, language: 'en' }
+}
+
+export function newArtifacts() {
+  return [{ type: 's3', url: `s3://bucket/reports/${++count}/summary.json` }]
+}
 
 /**
  * Each caller creates, claims and completes a task in a loop; returns lifecycles per second. The callers are spread over
@@ -47,10 +53,11 @@ async function live(
   const worker = workerCaller(worker_id, tenant)
   let completed = 0
   while (shouldContinue()) {
-    await gate.createTask(agent, { type: 'summarise', payload: PAYLOAD })
+    await gate.createTask(agent, { type: 'summarise', payload: newPayload() })
     const { tasks } = await gate.leaseNext(worker, { worker_id })
     for (const { task_id, lease_id } of tasks) {
-      await gate.complete(worker, { worker_id, task_id, lease_id, result: RESULT, artifacts: ARTIFACTS })
+      const outcome = { result: newResult(), artifacts: newArtifacts() }
+      await gate.complete(worker, { worker_id, task_id, lease_id, ...outcome })
       completed++
     }
   }

@@ -2,7 +2,7 @@ import type { Report } from '../report.ts'
 import { median, times } from '../stats.ts'
 import { type Databases, openGateOn, type StoreName } from './databases.ts'
 import { addDoneTasks } from './fill.ts'
-import { AGENT, PAYLOAD, workerCaller } from './lifecycle.ts'
+import { AGENT, newPayload, workerCaller } from './lifecycle.ts'
 import type { Sample } from './sample.ts'
 
 const CLOSED = 100_000
@@ -20,7 +20,8 @@ export async function obligations(
   for (const closed of [0, CLOSED]) {
     const database = await databases.create(store)
     const filler = await openGateOn(database)
-    for (let i = 0; i < OPEN; i++) await filler.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+    for (let i = 0; i < OPEN; i++)
+      await filler.createTask(AGENT, { type: 'summarise', payload: newPayload() })
     await filler.close()
     if (closed > 0) await addDoneTasks(database, sample, closed)
     sides.push({ database, gate: await openGateOn(database), taken: [] as number[] })
@@ -58,7 +59,7 @@ export async function pickUp(report: Report, databases: Databases, store: StoreN
     const waiting = gate.leaseNext(workerCaller('worker-1'), { worker_id: 'worker-1', wait_seconds: 20 })
     await new Promise((resolve) => setTimeout(resolve, 10))
     const [ms] = await times(1, async () => {
-      await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+      await gate.createTask(AGENT, { type: 'summarise', payload: newPayload() })
       const { tasks } = await waiting
       if (tasks.length !== 1) throw new Error('the waiting claim got nothing')
     })

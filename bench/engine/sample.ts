@@ -3,7 +3,7 @@ import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
 import { openGate } from '../../dist/features/gate.js'
 import { openSqliteStore } from '../../dist/store/sqlite/store.js'
 import { type Changes, isNeed, type Store } from '../../dist/store/store.js'
-import { AGENT, ARTIFACTS, PAYLOAD, RESULT, workerCaller } from './lifecycle.ts'
+import { AGENT, newArtifacts, newPayload, newResult, workerCaller } from './lifecycle.ts'
 
 /** The rows that the engine writes for one lifecycle, as a template for the floor. */
 export interface Sample {
@@ -20,15 +20,15 @@ export async function takeSample(): Promise<Sample> {
   const written = recordChanges(store)
   const gate = openGate({ store, sweeping: false })
   const worker = workerCaller('worker-1')
-  await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+  await gate.createTask(AGENT, { type: 'summarise', payload: newPayload() })
   const { tasks } = await gate.leaseNext(worker, { worker_id: 'worker-1' })
   for (const { task_id, lease_id } of tasks) {
     await gate.complete(worker, {
       worker_id: 'worker-1',
       task_id,
       lease_id,
-      result: RESULT,
-      artifacts: ARTIFACTS,
+      result: newResult(),
+      artifacts: newArtifacts(),
     })
   }
   await gate.close()

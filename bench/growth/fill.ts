@@ -1,6 +1,6 @@
 import type { Caller } from '../../dist/core/principal.js'
 import type { Gate } from '../../dist/features/gate.js'
-import { ARTIFACTS, PAYLOAD, RESULT, workerCaller } from '../engine/lifecycle.ts'
+import { newArtifacts, newPayload, newResult, workerCaller } from '../engine/lifecycle.ts'
 import type { Contents } from './options.ts'
 
 const CREATE = 1000
@@ -66,7 +66,7 @@ async function create(
     const ownTypes = Math.min(TYPES_PER_OWNER, types)
     const tasks = Array.from({ length: call.size }, (_, offset) => ({
       type: typeName(call.owner * TYPES_PER_OWNER + ((call.first + offset) % ownTypes)),
-      payload: PAYLOAD,
+      payload: newPayload(),
       session_id: `session-${Math.floor((call.first + offset) / PER_SESSION)}`,
     }))
     const { results } = await gate.createTasks(owner(tenant, call.owner), { tasks })
@@ -89,8 +89,8 @@ async function finish(gate: Gate, tenant: string, count: number, signal: AbortSi
         worker_id,
         task_id,
         lease_id,
-        result: RESULT,
-        artifacts: ARTIFACTS,
+        result: newResult(),
+        artifacts: newArtifacts(),
       }))
       const { results } = await gate.completeMany(worker, { items })
       for (const result of results) if ('error' in result) throw new Error(JSON.stringify(result))

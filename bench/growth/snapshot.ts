@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { type Databases, openGateOn } from '../engine/databases.ts'
-import { AGENT, lifecyclesPerSecond, PAYLOAD, workerCaller } from '../engine/lifecycle.ts'
+import { AGENT, lifecyclesPerSecond, newPayload, workerCaller } from '../engine/lifecycle.ts'
 import type { Report } from '../report.ts'
 import type { Resources } from '../resources.ts'
 import { median, times } from '../stats.ts'
@@ -38,7 +38,8 @@ export async function heldSnapshot(
     }
     const claims = []
     for (const { gate } of sides) {
-      for (let i = 0; i < CLAIMS; i++) await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+      for (let i = 0; i < CLAIMS; i++)
+        await gate.createTask(AGENT, { type: 'summarise', payload: newPayload() })
       const worker = workerCaller('worker-1')
       claims.push(median(await times(CLAIMS, () => gate.leaseNext(worker, { worker_id: 'worker-1' }))))
     }

@@ -1,4 +1,4 @@
-import { ARTIFACTS, PAYLOAD, RESULT } from '../engine/lifecycle.ts'
+import { newArtifacts, newPayload, newResult } from '../engine/lifecycle.ts'
 import type { Connection } from './connection.ts'
 
 export interface Taken {
@@ -14,8 +14,8 @@ export interface Protocol {
   complete(connection: Connection, worker_id: string, taken: readonly Taken[]): Promise<void>
 }
 
-const task = { type: 'summarise', payload: PAYLOAD, principal_ai: 'alice' }
-const done = { result: RESULT, artifacts: ARTIFACTS }
+const task = () => ({ type: 'summarise', payload: newPayload(), principal_ai: 'alice' })
+const done = () => ({ result: newResult(), artifacts: newArtifacts() })
 
 /** Calls an operation and returns its result. */
 export type Call = (
@@ -29,9 +29,9 @@ function protocol(name: string, call: Call): Protocol {
   return {
     name,
     async create(connection, count) {
-      if (count === 1) await call(connection, 'create_task', '/v1/tasks', task)
+      if (count === 1) await call(connection, 'create_task', '/v1/tasks', task())
       else {
-        const input = { principal_id: 'alice', tasks: Array.from({ length: count }, () => task) }
+        const input = { principal_id: 'alice', tasks: Array.from({ length: count }, task) }
         await call(connection, 'create_tasks', '/v1/tasks/batch', input)
       }
     },
@@ -45,9 +45,9 @@ function protocol(name: string, call: Call): Protocol {
       if (taken.length === 1) {
         const { task_id, lease_id } = first
         const path = `/v1/tasks/${task_id}/complete`
-        await call(connection, 'complete', path, { worker_id, task_id, lease_id, ...done })
+        await call(connection, 'complete', path, { worker_id, task_id, lease_id, ...done() })
       } else {
-        const items = taken.map(({ task_id, lease_id }) => ({ worker_id, task_id, lease_id, ...done }))
+        const items = taken.map(({ task_id, lease_id }) => ({ worker_id, task_id, lease_id, ...done() }))
         await call(connection, 'complete_many', '/v1/tasks/complete', { items })
       }
     },

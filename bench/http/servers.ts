@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -16,19 +17,24 @@ export function startBare(): Promise<ServerProcess> {
   return start([BARE], {})
 }
 
-/** The built server of the version in `root`, on loopback without a key; `env` adds settings. */
+/** The built server of the version in `root`, as its `npm start` starts it, on loopback without a key; `env` adds settings. */
 export function startGate(
   databaseUrl: string,
   env: Record<string, string> = {},
   root = ROOT,
 ): Promise<ServerProcess> {
-  return start([join(root, 'dist/cli/main.js'), 'serve', '--port', '0'], {
+  return start([...startFlags(root), join(root, 'dist/cli/main.js'), 'serve', '--port', '0'], {
     ASYNCGATE_ENV: 'development',
     ASYNCGATE_ALLOW_INSECURE_DEV: 'true',
     ASYNCGATE_DATABASE_URL: databaseUrl,
     ASYNCGATE_LOG_LEVEL: 'ERROR',
     ...env,
   })
+}
+
+function startFlags(root: string): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return String(scripts.start).split(' ').slice(1, -1)
 }
 
 async function start(args: readonly string[], env: Record<string, string>): Promise<ServerProcess> {

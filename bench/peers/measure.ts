@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Databases } from '../engine/databases.ts'
-import { ARTIFACTS, PAYLOAD, RESULT } from '../engine/lifecycle.ts'
+import { newArtifacts, newPayload, newResult } from '../engine/lifecycle.ts'
 import { startGate } from '../http/servers.ts'
 import { startRedis } from './redis.ts'
 import type { Measurement } from './results.ts'
@@ -78,7 +78,13 @@ function inChild(
 ): Promise<Measurement> {
   const job = {
     module: system.module,
-    options: { ...system.options, key: KEY, payload: PAYLOAD, result: RESULT, artifacts: ARTIFACTS },
+    options: {
+      ...system.options,
+      key: KEY,
+      payload: newPayload(),
+      result: newResult(),
+      artifacts: newArtifacts(),
+    },
     address,
     peersFolder,
     live,

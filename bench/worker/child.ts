@@ -1,5 +1,5 @@
 import { task, worker } from '../../dist/worker/index.js'
-import { RESULT } from '../engine/lifecycle.ts'
+import { newResult } from '../engine/lifecycle.ts'
 import type { Job, Measurements } from './process.ts'
 import type { Amount } from './raw.ts'
 
@@ -12,7 +12,7 @@ function tell(measurements: Measurements): void {
 
 /** Measures no-op tasks, from the end of the warm-up to the response to the last completion. */
 async function drain(url: string, { count, warmUp }: Amount, concurrency: number): Promise<Measurements> {
-  const noop = task('summarise', { run: () => RESULT })
+  const noop = task('summarise', { run: newResult })
   const working = worker({ url, tasks: [noop], concurrency, logger: false, signals: false })
   const running = working.run()
   const done = async (enough: number) => {

@@ -68,11 +68,11 @@ function spoilEndings(): Spoiler {
 
 describeGates('command that the database refuses', (open, storeName) => {
   const poisons: [string, object][] = [
-    ['a fraction in an integer column', { max_attempts: 1.5 }],
+    ['a fraction in an integer column', { rank: 1.5 }],
     ['null in a NOT NULL column', { owner: null }],
   ]
   // SQLite would store such a text; the checks of the gate prevent it.
-  if (storeName === 'postgres') poisons.push(['a NUL character', { principal_ai: 'a\0b' }])
+  if (storeName === 'postgres') poisons.push(['a NUL character', { owner: 'agent:a\0b' }])
 
   it.each(poisons)(
     'a refused command fails alone, and the rest of its batch is committed: %s',

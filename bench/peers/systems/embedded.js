@@ -18,11 +18,11 @@ export async function open({ store, address, payload, result, artifacts, started
       const { tasks } = await gate.leaseNext(worker, claim, signal)
       if (tasks.length === 0) continue
       for (const task of tasks) started(task.payload.n)
-      const items = tasks.map(({ task_id, lease_id }) => ({
+      const items = tasks.map(({ task_id, lease_id, payload: { n } }) => ({
         worker_id,
         task_id,
         lease_id,
-        result,
+        result: { ...result, n },
         artifacts,
       }))
       const { results } = await gate.completeMany(worker, { items })

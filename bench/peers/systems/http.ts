@@ -1,4 +1,4 @@
-import { ARTIFACTS, PAYLOAD, RESULT } from '../../engine/lifecycle.ts'
+import { newArtifacts, newPayload, newResult } from '../../engine/lifecycle.ts'
 import { Connection } from '../../http/connection.ts'
 import { callMcp, callRest } from '../../http/protocols.ts'
 
@@ -46,8 +46,8 @@ export async function open({ protocol, key, address, started, finished }: Option
         worker_id,
         task_id,
         lease_id,
-        result: RESULT,
-        artifacts: ARTIFACTS,
+        result: newResult(),
+        artifacts: newArtifacts(),
       }))
       if (max_tasks === 1) {
         check([await call(connection, 'complete', `/v1/tasks/${first.task_id}/complete`, { ...items[0] })])
@@ -60,7 +60,7 @@ export async function open({ protocol, key, address, started, finished }: Option
     connection.close()
   }
 
-  const task = (n: number) => ({ type: 'noop', payload: { ...PAYLOAD, n }, principal_ai: 'alice' })
+  const task = (n: number) => ({ type: 'noop', payload: { ...newPayload(), n }, principal_ai: 'alice' })
   const connectionOf = (caller: number) => callers[caller] ?? fail(`there is no connection ${caller}`)
   return {
     batch: BULK.tasks,

@@ -13,7 +13,7 @@ export async function open({ key, address, payload, result, started, finished })
   const noop = task('noop', {
     run({ n }) {
       started(n)
-      return result
+      return { ...result, n }
     },
   })
   let stop

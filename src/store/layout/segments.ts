@@ -8,7 +8,7 @@ import type { Receipt, ReceiptType } from '../../core/receipt.ts'
  *
  * The text has a line for the names that occur, a JSON array, and a line for each receipt: the places of its type,
  * sender, addressee, task, lease and schedule in that array, its parents, and its body. RFC 8785 texts contain no line
- * breaks.
+ * breaks. A body that the segment has already is replaced by a reference to its line: those of a batch are often equal.
  */
 export interface Segment {
   readonly tenant: number
@@ -20,6 +20,7 @@ export interface Segment {
 }
 
 const NONE = '-'
+const SAME = '='
 
 /** The segments for receipts in the order of their seqs. A segment ends when its text has `maxLength` characters. */
 export function segmentsOf(receipts: readonly Receipt[], maxLength: number): Segment[] {
@@ -52,17 +53,27 @@ class SegmentWriter {
   /** Number of characters, up to a few. */
   length = 0
   readonly #places = new Map<string, number>()
+  readonly #bodies = new Map<string, number>()
+  #count = 0
   #lines = ''
 
   add(receipt: Receipt): void {
     const { receipt_type, from, to, task_id, lease_id, schedule_id, parents, body } = receipt
     const before = this.#lines.length
-    this.#lines += `\n${this.#place(receipt_type)} ${this.#place(from)} ${this.#place(to)} ${this.#placeOf(task_id)} ${this.#placeOf(lease_id)} ${this.#placeOf(schedule_id)} ${listOf(parents)} ${body}`
+    this.#lines += `\n${this.#place(receipt_type)} ${this.#place(from)} ${this.#place(to)} ${this.#placeOf(task_id)} ${this.#placeOf(lease_id)} ${this.#placeOf(schedule_id)} ${listOf(parents)} ${this.#body(body)}`
     this.length += this.#lines.length - before
+    this.#count++
   }
 
   text(): string {
     return JSON.stringify([...this.#places.keys()]) + this.#lines
+  }
+
+  #body(body: CanonicalJson): string {
+    const line = this.#bodies.get(body)
+    if (line !== undefined) return SAME + line
+    this.#bodies.set(body, this.#count)
+    return body
   }
 
   #placeOf(name: string | null): number | string {
@@ -111,9 +122,8 @@ export class OpenSegment {
   at(seq: number): Receipt {
     const { tenant, created_at, instance } = this.#segment
     const line = this.#lines[1 + seq - this.first] ?? ''
-    const fields = line.split(' ', FIELDS)
-    const [type, from, to, task, lease, schedule, parents = NONE] = fields
-    const body = line.slice(fields.reduce((length, field) => length + field.length + 1, 0))
+    const [type, from, to, task, lease, schedule, parents = NONE] = line.split(' ', FIELDS)
+    const body = bodyOf(line)
     return {
       tenant,
       seq,
@@ -126,7 +136,7 @@ export class OpenSegment {
       lease_id: this.#nameOf(lease),
       schedule_id: this.#nameOf(schedule),
       parents: parents === NONE ? [] : parents.split(',').map(Number),
-      body: body as CanonicalJson,
+      body: body.startsWith(SAME) ? bodyOf(this.#lines[1 + Number(body.slice(1))]) : body,
       instance,
     }
   }
@@ -155,3 +165,9 @@ export class OpenSegment {
 
 /** How many fields stand before the body. */
 const FIELDS = 7
+
+function bodyOf(line = ''): CanonicalJson {
+  let start = 0
+  for (let field = 0; field < FIELDS; field++) start = line.indexOf(' ', start) + 1
+  return line.slice(start) as CanonicalJson
+}

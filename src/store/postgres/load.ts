@@ -74,17 +74,19 @@ export const loads = {
 
   // The time stands in a subselect because an index cannot be searched for a volatile value.
   due: `
-    SELECT t.* FROM ${rowsOf(DUE)}
+    SELECT ${list(LIVE_STATE, 't.')} FROM ${rowsOf(DUE)}
     CROSS JOIN LATERAL (
-      (SELECT ${list(LIVE_STATE)} FROM tasks_live
-      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW})) AND status <= 2
-      ORDER BY wake_at LIMIT x."limit")
-      UNION ALL
-      (SELECT ${list(LIVE_STATE)} FROM tasks_live
-      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW})) AND status > 2
-        AND wake_at IS NOT NULL
-      ORDER BY wake_at LIMIT x."limit")
-      LIMIT x."limit"
+      SELECT * FROM (
+        (SELECT * FROM tasks_live
+        WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW})) AND status <= 2
+        ORDER BY wake_at LIMIT x."limit")
+        UNION ALL
+        (SELECT * FROM tasks_live
+        WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW})) AND status > 2
+          AND wake_at IS NOT NULL
+        ORDER BY wake_at LIMIT x."limit")
+      ) either
+      ORDER BY wake_at LIMIT x."limit"
     ) t`,
 
   segments: `

@@ -1,6 +1,6 @@
 import type { Relationship } from '../../core/command.ts'
 import type { Owner } from '../../core/matching.ts'
-import type { OpenTask } from '../../core/task.ts'
+import { type OpenTask, wakeAt } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import type { Known } from '../layout/known.ts'
 import { type TaskRow, taskSpec } from '../layout/task-head.ts'
@@ -113,8 +113,9 @@ function prepareDue(
   const leases = database.prepareArrays(DUE_LEASES)
   const waiting = database.prepareArrays(DUE_WAITING)
   return (tenant, now, limit, known) => {
-    const rows = [...leases.all(tenant, now, limit), ...waiting.all(tenant, now, limit)]
-    return rows.slice(0, limit).map((row) => known.task(liveTask(row)))
+    const rows = [...leases.all(tenant, now, limit), ...waiting.all(tenant, now, limit)].map(liveTask)
+    rows.sort((a, b) => (wakeAt(a.task) ?? 0) - (wakeAt(b.task) ?? 0))
+    return rows.slice(0, limit).map((stored) => known.task(stored))
   }
 }
 

@@ -91,6 +91,28 @@ export function describeInbox(subject: Subject): void {
       expect(seqs(await store.reads.inbox(tenant, ALICE, 'unread', 0, 'ascending', 9))).toEqual([4])
     })
 
+    it('an inbox with many unread items is listed in pages, also while some of them are read', async () => {
+      const { store, tenant } = subject
+      const all = Array.from({ length: 200 }, (_, n) => n + 1)
+      for (const from of [0, 80, 160]) await file(...all.slice(from, from + 80).map((seq) => make(seq)))
+      const read = all.filter((seq) => seq % 3 === 0 || (seq > 60 && seq < 140))
+      await mark(...read.slice(0, 40).map((seq) => make(seq, { read_at: NOW })))
+      await mark(...read.slice(40).map((seq) => make(seq, { read_at: NOW })))
+      const unread = all.filter((seq) => !read.includes(seq))
+      const pages = async (which: 'all' | 'unread', order: 'ascending' | 'descending') => {
+        const found: number[] = []
+        for (let from = order === 'ascending' ? 0 : NEWEST; ; from = found.at(-1) ?? from) {
+          const page = seqs(await store.reads.inbox(tenant, ALICE, which, from, order, 7))
+          found.push(...page)
+          if (page.length < 7) return found
+        }
+      }
+      expect(await pages('unread', 'ascending')).toEqual(unread)
+      expect(await pages('unread', 'descending')).toEqual(unread.toReversed())
+      expect(await pages('all', 'ascending')).toEqual(all)
+      expect(await pages('all', 'descending')).toEqual(all.toReversed())
+    })
+
     it('items are found by task, newest first', async () => {
       const { store, tenant } = subject
       const about = (seq: number, task: number, over = {}) =>

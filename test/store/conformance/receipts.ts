@@ -3,7 +3,20 @@ import { canonical } from '../../../src/core/json/json.ts'
 import type { PrincipalKey } from '../../../src/core/principal.ts'
 import type { Receipt } from '../../../src/core/receipt.ts'
 import type { ReceiptPath } from '../../../src/store/reads.ts'
-import { ALICE, BOB, look, NOW, put, receipt, uuid, WEIRD_TEXTS, WORKER } from '../../support/fixtures.ts'
+import {
+  ALICE,
+  BOB,
+  done,
+  leased,
+  look,
+  NOW,
+  put,
+  queued,
+  receipt,
+  uuid,
+  WEIRD_TEXTS,
+  WORKER,
+} from '../../support/fixtures.ts'
 import type { Subject } from '../conformance.ts'
 
 export function describeReceipts(subject: Subject): void {
@@ -133,6 +146,72 @@ export function describeReceipts(subject: Subject): void {
       expect(await store.reads.children(tenant, [1], ['task.accepted'])).toEqual([accepted])
       expect(await store.reads.children(tenant, [1], ['task.failed'])).toEqual([])
       expect(await store.reads.children(tenant, [], types)).toEqual([])
+    })
+  })
+
+  describe('receipts of a task', () => {
+    const TASK = 1
+    const about = (seq: number, over: Partial<Receipt> = {}) => make(seq, { task_id: uuid(TASK), ...over })
+    const all = async (order: 'ascending' | 'descending') => {
+      const from = order === 'ascending' ? 0 : 1_000
+      const path = { by: 'task', task_id: uuid(TASK) } as const
+      return subject.store.reads.receipts(subject.tenant, path, from, order, 100)
+    }
+
+    it('all receipts of a task are found, however many it has and whenever they were written', async () => {
+      const { store, tenant } = subject
+      const written = Array.from({ length: 60 }, (_, n) => about(n + 1, { parents: n === 0 ? [] : [1] }))
+      await put(store, tenant, {
+        inserted: [queued({ tenant, seq: TASK })],
+        receipts: written.slice(0, 1),
+      })
+      for (let n = 1; n < 50; n += 7) {
+        const receipts = written.slice(n, Math.min(n + 7, 50))
+        await put(store, tenant, { updated: [leased({ tenant, seq: TASK, fence: n })], receipts })
+      }
+      await put(store, tenant, { finished: [done({ tenant, seq: TASK })], receipts: written.slice(50, 52) })
+      await put(store, tenant, { receipts: written.slice(52, 58) })
+      await put(store, tenant, { repaired: [done({ tenant, seq: TASK })], receipts: written.slice(58) })
+      expect(await all('ascending')).toEqual(written)
+      expect(await all('descending')).toEqual(written.toReversed())
+      const children = await store.reads.children(tenant, [1], ['task.assigned'])
+      expect(children.map(({ seq }) => seq)).toEqual(written.slice(1).map(({ seq }) => seq))
+    })
+
+    it('children are found within the task of their parent and in other tasks', async () => {
+      const { store, tenant } = subject
+      const types = ['task.accepted', 'task.completed', 'task.assigned', 'receipt.acknowledged'] as const
+      await put(store, tenant, {
+        inserted: [queued({ tenant, seq: TASK })],
+        receipts: [about(1)],
+      })
+      await put(store, tenant, {
+        updated: [leased({ tenant, seq: TASK })],
+        receipts: [about(2, { receipt_type: 'task.accepted', from: WORKER, parents: [1] })],
+      })
+      await put(store, tenant, {
+        inserted: [queued({ tenant, seq: 3 })],
+        receipts: [make(3, { task_id: uuid(3), parents: [1, 2] })],
+      })
+      await put(store, tenant, {
+        finished: [done({ tenant, seq: TASK })],
+        receipts: [about(4, { receipt_type: 'task.completed', from: WORKER, parents: [1] })],
+      })
+      await put(store, tenant, {
+        receipts: [about(5, { receipt_type: 'receipt.acknowledged', from: BOB, parents: [4] })],
+      })
+      const seqs = async (parent: number) =>
+        (await store.reads.children(tenant, [parent], types)).map(({ seq }) => seq)
+      expect(await seqs(1)).toEqual([2, 3, 4])
+      expect(await seqs(2)).toEqual([3])
+      expect(await seqs(4)).toEqual([5])
+      const found = await look(store, tenant, {
+        acknowledgements: [
+          { tenant, seq: 4, by: BOB },
+          { tenant, seq: 4, by: ALICE },
+        ],
+      })
+      expect(found.acknowledgements).toEqual([{ tenant, seq: 4, by: BOB, acknowledgement: 5 }])
     })
   })
 
