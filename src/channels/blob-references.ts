@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { access, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { syncFolder } from './disk.ts'
 import { codeOf } from './pointer.ts'
 
@@ -20,9 +20,12 @@ export class BlobReferences {
 
   async add(taskId: string, reference: string): Promise<void> {
     const home = join(this.#folder, taskId)
+    await mkdir(dirname(this.#folder), { recursive: true, mode: 0o700 })
     for (;;) {
-      await mkdir(home, { recursive: true, mode: 0o700 })
       try {
+        // One by one: a recursive mkdir fails with ENOTDIR if another process removes a folder at the wrong moment.
+        await makeFolder(this.#folder)
+        await makeFolder(home)
         await (await open(join(home, reference), 'w', 0o600)).close()
         await syncFolder(home)
         await syncFolder(this.#folder)
@@ -58,6 +61,14 @@ export class BlobReferences {
     }
     if (await exists(this.#folder)) await rename(aside, this.#blob)
     else await rm(aside, { force: true })
+  }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, 0o700)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
   }
 }
 
