@@ -2,11 +2,12 @@ import { taskId } from '../../dist/core/ids.js'
 import type { Receipt } from '../../dist/core/receipt.js'
 import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
 import { openGate } from '../../dist/features/gate.js'
-import { type Changes, NO_NEED, type Store } from '../../dist/store/store.js'
+import { NO_NEED, type Store } from '../../dist/store/store.js'
 import { cryptoRandom } from '../../dist/util/random.js'
+import { NO_CHANGES } from '../../test/support/fixtures.ts'
 import { type Database, openStore } from './databases.ts'
 import { AGENT, newPayload } from './lifecycle.ts'
-import { emptied, recordChanges, type Sample } from './sample.ts'
+import { recordChanges, type Sample } from './sample.ts'
 
 /** Tasks per commit. */
 const PORTION = 2_000
@@ -28,7 +29,7 @@ export async function fill(database: Database, input: object, count: number): Pr
   const [task, spec, receipt] = [changes?.inserted[0], changes?.specs[0], changes?.receipts[0]]
   if (changes === undefined || !task || !spec || !receipt)
     throw new Error('a create wrote less than expected')
-  await copy(store, changes, count - 1, (seq) => {
+  await copy(store, count - 1, (seq) => {
     const name = { tenant: task.tenant, seq, task_id: newId(seq) }
     const inserted = { ...task, ...name, rank: task.rank + 1000 * (seq - task.seq) }
     return { inserted, spec: { ...spec, ...name }, receipts: [{ ...receipt, ...name }] }
@@ -42,7 +43,7 @@ export async function addDoneTasks(database: Database, sample: Sample, count: nu
   const { tenant } = await store.tenant('default')
   const { created, claimed, completed } = sample
   const receipts = [...created.receipts, ...claimed.receipts, ...completed.receipts]
-  await copy(store, sample.changes, count, (seq) => {
+  await copy(store, count, (seq) => {
     const name = { tenant, seq, task_id: newId(seq) }
     return {
       finished: { ...completed.task, ...name },
@@ -65,12 +66,7 @@ function newId(seq: number): string {
 }
 
 /** Writes copies of a task, in portions. `make` makes the copy whose first receipt has the given seq. */
-async function copy(
-  store: Store,
-  changes: Changes,
-  count: number,
-  make: (seq: number) => Copy,
-): Promise<void> {
+async function copy(store: Store, count: number, make: (seq: number) => Copy): Promise<void> {
   const { tenant } = await store.tenant('default')
   for (let written = 0; written < count; written += PORTION) {
     const size = Math.min(PORTION, count - written)
@@ -87,7 +83,7 @@ async function copy(
       const inserted = copies.flatMap((made) => made.inserted ?? [])
       const version = before.lanes_version + 1
       return {
-        ...emptied(changes),
+        ...NO_CHANGES,
         tenants: [
           { ...before, seq, open_tasks: before.open_tasks + inserted.length, lanes_version: version },
         ],

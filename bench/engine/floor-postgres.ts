@@ -2,7 +2,7 @@ import { connectTo, end, pipelined, run } from '../../dist/store/postgres/databa
 import { writes, writesOf } from '../../dist/store/postgres/write.js'
 import { emptyLoaded } from '../../dist/store/store.js'
 import { floorBatches } from './floor.ts'
-import { noChanges, type Sample } from './sample.ts'
+import { type Sample, tenantChanges } from './sample.ts'
 
 const MAX_SEGMENT = 7_000
 
@@ -24,7 +24,7 @@ export async function floorPostgres(
   const start = performance.now()
   for (const { rows, completed, lastSeq } of floorBatches(sample, lifecycles, MAX_SEGMENT)) {
     if (performance.now() - start > seconds * 1000) break
-    const calls = writesOf(noChanges(sample, lastSeq), rows, emptyLoaded(Date.now()))
+    const calls = writesOf(tenantChanges(sample, lastSeq), rows, emptyLoaded(Date.now()))
     await pipelined(client, () =>
       Promise.all([
         client.query('BEGIN'),

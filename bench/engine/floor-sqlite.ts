@@ -2,7 +2,7 @@ import { openWriter } from '../../dist/store/sqlite/database.js'
 import { prepareWrite } from '../../dist/store/sqlite/write.js'
 import { emptyLoaded } from '../../dist/store/store.js'
 import { floorBatches } from './floor.ts'
-import { noChanges, type Sample } from './sample.ts'
+import { type Sample, tenantChanges } from './sample.ts'
 
 const MAX_SEGMENT = 16 * 1024
 
@@ -24,7 +24,7 @@ export async function floorSqlite(
   for (const { rows, completed, lastSeq } of floorBatches(sample, lifecycles, MAX_SEGMENT)) {
     if (performance.now() - start > seconds * 1000) break
     database.exec('BEGIN IMMEDIATE')
-    write(noChanges(sample, lastSeq), rows, emptyLoaded(Date.now()))
+    write(tenantChanges(sample, lastSeq), rows, emptyLoaded(Date.now()))
     database.exec('COMMIT')
     count += completed
   }

@@ -3,6 +3,7 @@ import type { Receipt } from '../../dist/core/receipt.js'
 import { Known } from '../../dist/store/layout/known.js'
 import { type Rows, rowsOf } from '../../dist/store/layout/rows.js'
 import type { Changes } from '../../dist/store/store.js'
+import { NO_CHANGES } from '../../test/support/fixtures.ts'
 import type { Sample } from './sample.ts'
 
 /** The rows of one batch of the floor: tasks that are created, tasks of the previous batch that are claimed, and so on. */
@@ -60,7 +61,7 @@ function templateOf(sample: Sample, lifecycles: number, maxSegment: number): Row
   const repeated = Array.from({ length: lifecycles }, () => receiptsOf(sample)).flat()
   const receipts = repeated.map((receipt, seq) => ({ ...receipt, seq, tenant: 1 }))
   const changes: Changes = {
-    ...sample.changes,
+    ...NO_CHANGES,
     inserted: [created.task],
     updated: [claimed.task],
     finished: [completed.task],

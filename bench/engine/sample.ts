@@ -3,6 +3,7 @@ import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
 import { openGate } from '../../dist/features/gate.js'
 import { openSqliteStore } from '../../dist/store/sqlite/store.js'
 import { type Changes, isNeed, type Store } from '../../dist/store/store.js'
+import { NO_CHANGES } from '../../test/support/fixtures.ts'
 import { AGENT, newArtifacts, newPayload, newResult, workerCaller } from './lifecycle.ts'
 
 /** The rows that the engine writes for one lifecycle, as a template for the floor. */
@@ -65,33 +66,6 @@ function first<T>(rows: readonly T[] | undefined): T {
 }
 
 /** Changes of the tenant alone: the rows of the floor are laid out already. */
-export function noChanges({ changes }: Sample, seq: number): Changes {
-  const tenants = changes.tenants.map((tenant) => ({ ...tenant, tenant: 1, seq }))
-  return { ...emptied(changes), tenants }
-}
-
-export function emptied(changes: Changes): Changes {
-  return {
-    ...changes,
-    inserted: [],
-    updated: [],
-    finished: [],
-    repaired: [],
-    specs: [],
-    asked: [],
-    decided: [],
-    receipts: [],
-    opened: [],
-    closed: [],
-    owners: [],
-    lanes: [],
-    counted: [],
-    progress: [],
-    relationships: [],
-    filed: [],
-    marked: [],
-    granted: [],
-    answered: [],
-    hints: [],
-  }
+export function tenantChanges({ changes }: Sample, seq: number): Changes {
+  return { ...NO_CHANGES, tenants: changes.tenants.map((tenant) => ({ ...tenant, tenant: 1, seq })) }
 }
