@@ -7,7 +7,7 @@ const WEIGHT = 0.2
 /** Smaller batches are too few to tell how long a command takes. */
 const MIN_MEASURED = 32
 
-export interface BatchLimits {
+interface BatchLimits {
   readonly min: number
   readonly max: number
 }

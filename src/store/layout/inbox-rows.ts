@@ -4,7 +4,7 @@ import type { Changes } from '../store.ts'
 import type { Known, UnreadRow } from './known.ts'
 import { decodeSeqs, encodeSeqs, seqListsOf } from './seq-lists.ts'
 
-export type UnreadKey = Pick<UnreadRow, 'tenant' | 'principal' | 'first'>
+type UnreadKey = Pick<UnreadRow, 'tenant' | 'principal' | 'first'>
 
 /**
  * An item that was only filed is a seq in a row of `inbox_unread`. Once it has a mark it has a row of `inbox`; it leaves

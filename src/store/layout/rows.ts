@@ -20,23 +20,27 @@ import {
 } from './task-state.ts'
 import { type ChildRow, type TaskReceipt, WrittenTasks } from './written-tasks.ts'
 
-/** A row of `tasks_live` with the columns of its indexes. */
-export interface LiveWrite extends LiveRow {
+/** What changes of a row of `tasks_live`. */
+interface LiveChange extends LiveRow {
   readonly parked: Parked
+  readonly wake_at: number | null
+}
+
+/** A row of `tasks_live` with the columns of its indexes. */
+interface LiveInsert extends LiveChange {
   readonly lane: number
   readonly pool: number
   readonly rank: number
   readonly owner: PrincipalKey
-  readonly wake_at: number | null
   readonly deadline_at: number | null
 }
 
-export interface LiveUpdate extends LiveWrite {
+interface LiveUpdate extends LiveChange {
   /** The `parked` of its present key. */
   readonly was: Parked
 }
 
-export interface LiveKey {
+interface LiveKey {
   readonly tenant: number
   readonly parked: Parked
   readonly seq: number
@@ -45,7 +49,7 @@ export interface LiveKey {
 /** The rows of one commit, besides those that are stored as `Changes` has them. */
 export interface Rows extends InboxRows {
   readonly tasks: readonly TaskRow[]
-  readonly inserted: readonly LiveWrite[]
+  readonly inserted: readonly LiveInsert[]
   readonly updated: readonly LiveUpdate[]
   readonly removed: readonly LiveKey[]
   readonly finished: readonly DoneRow[]
@@ -70,7 +74,7 @@ export function rowsOf(changes: Changes, known: Known, maxSegment: number): Rows
   const written = new WrittenTasks(changes, known)
   return {
     tasks: changes.specs.map(taskRow),
-    inserted: changes.inserted.map((task) => liveWrite(task, written)),
+    inserted: changes.inserted.map((task) => liveInsert(task, written)),
     updated: changes.updated.map((task) => liveUpdate(task, written, known.parked(task))),
     removed: changes.finished.flatMap((task) =>
       known.isLive(task) ? [{ tenant: task.tenant, parked: known.parked(task), seq: task.seq }] : [],
@@ -103,7 +107,7 @@ function opened(changes: Changes, known: Known, written: WrittenTasks): Obligati
 
 // Each object below is one literal, as in core/task.ts.
 
-function liveWrite(task: OpenTask, written: WrittenTasks): LiveWrite {
+function liveInsert(task: OpenTask, written: WrittenTasks): LiveInsert {
   return {
     tenant: task.tenant,
     parked: parkedOf(task),
@@ -122,17 +126,12 @@ function liveWrite(task: OpenTask, written: WrittenTasks): LiveWrite {
 function liveUpdate(task: OpenTask, written: WrittenTasks, was: Parked): LiveUpdate {
   return {
     tenant: task.tenant,
+    was,
     parked: parkedOf(task),
     seq: task.seq,
     status: OPEN_CODES[task.status],
-    lane: task.lane,
-    pool: task.pool,
-    rank: task.rank,
-    owner: task.owner,
     wake_at: wakeAt(task),
-    deadline_at: task.deadline_at,
     state: encodeState(task, written.receiptsOf(task)),
-    was,
   }
 }
 
