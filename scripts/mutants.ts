@@ -15,7 +15,7 @@ import { MUTANTS, type Mutant } from './mutants/list.ts'
  *   npm run mutants -- --tests test/model  only these tests
  */
 const TESTS = 'test/core,test/engine,test/features,test/model,test/simulation'
-const COPIED = ['src', 'test', 'scripts', 'docs', 'package.json', 'tsconfig.json']
+const COPIED = ['src', 'test', 'scripts', 'docs', 'package.json', 'tsconfig.json', 'biome.json', '.gitignore']
 const WANTED_SHARE = 0.9
 const AT_ONCE = 2
 const MIN_LIMIT_MS = 120_000

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Databases } from '../engine/databases.ts'
@@ -12,23 +11,12 @@ import { type ServerProcess, startGate } from '../http/servers.ts'
 import { processorSeconds } from '../processor.ts'
 import { type Report, spread } from '../report.ts'
 import { median, times } from '../stats.ts'
+import { callsPerSecond, offered, TOOL, UPSTREAM, upstreamSettings } from './load.ts'
 
-const UPSTREAM = fileURLToPath(new URL('./upstream.js', import.meta.url))
 const ROUNDS = 3
 const CALLS = 500
 const CONNECTIONS = 64
 const SECONDS = 5
-
-const TOOL = 'bench__echo'
-/** A rule with a condition, so that one is evaluated for every call. */
-const RULES = [
-  {
-    id: 'small-numbers',
-    scope: { upstream: 'bench' },
-    action: 'ALLOW',
-    condition: { '<': [{ var: 'args.n' }, 1_000_000_000] },
-  },
-]
 
 /**
  * A tool of a stdio upstream, called directly and through the gate on SQLite: durable, with policy and receipts.
@@ -37,25 +25,12 @@ export async function gateway(report: Report): Promise<void> {
   const databases = await Databases.start()
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-bench-'))
   try {
-    const settings = filesIn(folder)
+    const settings = upstreamSettings(folder, CONNECTIONS)
     await compareLatency(report, databases, settings)
     await compareThroughput(report, databases, settings)
   } finally {
     rmSync(folder, { recursive: true })
     await databases.remove()
-  }
-}
-
-function filesIn(folder: string): Record<string, string> {
-  const upstreams = join(folder, 'upstreams.json')
-  const policies = join(folder, 'policies.json')
-  const transport = { type: 'stdio', command: process.execPath, args: [UPSTREAM] }
-  writeFileSync(upstreams, JSON.stringify([{ name: 'bench', transport, concurrency: CONNECTIONS }]))
-  writeFileSync(policies, JSON.stringify(RULES))
-  return {
-    ASYNCGATE_UPSTREAMS_FILE: upstreams,
-    ASYNCGATE_POLICIES_FILE: policies,
-    ASYNCGATE_GATEWAY_WORKERS: String(3 * CONNECTIONS),
   }
 }
 
@@ -107,7 +82,7 @@ async function compareThroughput(
     )
     calls.push(
       await withGate(databases, settings, (server) =>
-        perCore(server, (seconds) => callsPerSecond(server.port, seconds)),
+        perCore(server, (seconds) => callsPerSecond(server.port, CONNECTIONS, seconds)),
       ),
     )
   }
@@ -121,24 +96,6 @@ async function compareThroughput(
     unit: 'x',
     target: { atLeast: 0.5 },
   })
-}
-
-/** Each connection is a separate client instance with its own session. */
-async function callsPerSecond(port: number, seconds: number): Promise<number> {
-  const start = performance.now()
-  const end = start + seconds * 1000
-  const counts = await Promise.all(
-    Array.from({ length: CONNECTIONS }, async (_, i) => {
-      const connection = await Connection.open(port)
-      let count = 0
-      while (performance.now() < end) {
-        await callTool(connection, TOOL, { n: count++ }, `bench-${i}`)
-      }
-      connection.close()
-      return count
-    }),
-  )
-  return counts.reduce((sum, count) => sum + count, 0) / ((performance.now() - start) / 1000)
 }
 
 async function perCore(
@@ -166,14 +123,4 @@ async function withGate<T>(
     await server.stop()
     await database.drop()
   }
-}
-
-/** The upstream is connected after the server has started to listen. */
-async function offered({ port }: ServerProcess): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    const upstream = await fetch(`http://127.0.0.1:${port}/v1/upstreams/bench`)
-    if (/"state":"ready"/.test(await upstream.text())) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error('the upstream is not ready')
 }

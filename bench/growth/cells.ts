@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Caller } from '../../dist/core/principal.js'
 import type { Gate } from '../../dist/features/gate.js'
+import type { ReceiptView } from '../../dist/features/receipts/get-receipt.js'
 import { type Database, type Databases, openGateOn, type StoreName } from '../engine/databases.ts'
 import { lifecyclesPerSecond, workerCaller } from '../engine/lifecycle.ts'
 import type { Resources } from '../resources.ts'
@@ -36,6 +37,19 @@ const claim: Read = async (gate, tenant, i, { types }) => {
   expectItems(tasks, 1)
 }
 
+const firstReceipts = new WeakMap<Gate, Map<string, ReceiptView>>()
+
+/** The oldest task.assigned receipt of the first owner; its task is finished. It is read once. */
+async function firstReceipt(gate: Gate, tenant: string): Promise<ReceiptView> {
+  const known = firstReceipts.get(gate) ?? new Map<string, ReceiptView>()
+  firstReceipts.set(gate, known)
+  const filter = { receipt_type: 'task.assigned', limit: 1 }
+  const receipt = known.get(tenant) ?? (await gate.listReceipts(firstOwner(tenant), filter)).receipts[0]
+  if (receipt === undefined) throw new Error(`${tenant} has no receipts`)
+  known.set(tenant, receipt)
+  return receipt
+}
+
 /** What is measured in every database, by the name of its column. */
 export const READS = {
   claim,
@@ -56,6 +70,24 @@ export const READS = {
   'open obligations': async (gate, tenant) => {
     const { open_obligations } = await gate.listOpenObligations(firstOwner(tenant), { limit: PAGE })
     expectItems(open_obligations, PAGE)
+  },
+  'receipts by addressee': async (gate, tenant) => {
+    const { receipts } = await gate.listReceipts(firstOwner(tenant), { order: 'newest', limit: PAGE })
+    expectItems(receipts, PAGE)
+  },
+  'receipts by type': async (gate, tenant) => {
+    const filter = { receipt_type: 'task.assigned', limit: PAGE }
+    expectItems((await gate.listReceipts(firstOwner(tenant), filter)).receipts, PAGE)
+  },
+  'receipts by task': async (gate, tenant) => {
+    const { task_id } = await firstReceipt(gate, tenant)
+    const { receipts } = await gate.listReceipts(firstOwner(tenant), { task_id: task_id ?? '', limit: PAGE })
+    if (receipts.length === 0) throw new Error(`task ${task_id} has no receipts`)
+  },
+  'check terminator': async (gate, tenant) => {
+    const { receipt_id } = await firstReceipt(gate, tenant)
+    const { has_terminator } = await gate.checkTerminator(firstOwner(tenant), { receipt_id })
+    if (!has_terminator) throw new Error(`${receipt_id} has no terminator`)
   },
   'unread inbox': async (gate, tenant) => {
     expectItems((await gate.listInbox(firstOwner(tenant), { limit: PAGE })).items, PAGE)

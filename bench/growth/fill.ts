@@ -34,12 +34,14 @@ export const FIRST_SESSION = 'session-0'
 /** Fills an empty database through the gate: first the finished tasks, then the open ones. */
 export async function fill(gate: Gate, contents: Contents, signal: AbortSignal): Promise<void> {
   const { tenants, types, finished, open } = contents
-  // Many tenants have few tasks each, so they are filled at the same time.
-  await inParallel(tenants, tenants === 1 ? 1 : 16, async (i) => {
+  // Many tenants have few tasks each, so they are filled at the same time; all of them together with fewer tasks than
+  // may wait for a commit.
+  const [parallel, creators] = tenants === 1 ? [1, CREATORS] : [16, 1]
+  await inParallel(tenants, parallel, async (i) => {
     const tenant = tenantName(i)
-    await create(gate, tenant, types, finished / tenants, signal)
+    await create(gate, tenant, types, finished / tenants, creators, signal)
     await finish(gate, tenant, finished / tenants, signal)
-    await create(gate, tenant, types, open / tenants, signal)
+    await create(gate, tenant, types, open / tenants, creators, signal)
   })
 }
 
@@ -49,6 +51,7 @@ async function create(
   tenant: string,
   types: number,
   count: number,
+  creators: number,
   signal: AbortSignal,
 ): Promise<void> {
   const owners = Math.ceil(types / TYPES_PER_OWNER)
@@ -59,7 +62,7 @@ async function create(
       calls.push({ owner: i, first, size: Math.min(CREATE, share - first) })
     }
   }
-  await inParallel(calls.length, CREATORS, async (n) => {
+  await inParallel(calls.length, creators, async (n) => {
     signal.throwIfAborted()
     const call = calls[n]
     if (call === undefined) return

@@ -6,6 +6,7 @@ import { Databases, type StoreName } from '../engine/databases.ts'
 import type { Report, Row } from '../report.ts'
 import { type Resources, withResources } from '../resources.ts'
 import { measureCells, READS, type ReadName } from './cells.ts'
+import { httpServers } from './http-servers.ts'
 import { contentsOf, type Options, parseOptions } from './options.ts'
 import { ratios, type Series, section } from './section.ts'
 import { servers } from './servers.ts'
@@ -40,8 +41,10 @@ async function run(report: Report, options: Options, resources: Resources): Prom
     const rowsBefore = report.rows.length
     if (dimension === 'size') {
       for (const store of STORES) await sizePerTask(report, databases, store, options.max, resources)
-    } else if (dimension === 'servers') await servers(report, databases, resources)
-    else if (dimension === 'snapshot') await heldSnapshot(report, databases, options.hold, resources)
+    } else if (dimension === 'servers') {
+      await servers(report, databases, resources)
+      await httpServers(report, databases, resources)
+    } else if (dimension === 'snapshot') await heldSnapshot(report, databases, options.hold, resources)
     else {
       for (const store of STORES) {
         const contents = contentsOf(dimension, options.max)
@@ -55,7 +58,7 @@ async function run(report: Report, options: Options, resources: Resources): Prom
     others.push(...report.rows.slice(rowsBefore))
   }
   if (options.write) {
-    const environment = `Node ${process.version}, ${cpus().length} shared cores, at most ${options.max.toLocaleString('en')} stored tasks. Milliseconds are medians; the other rows of a store are ratios to its first row (target: at most 1.5 for latencies, except for tenants).`
+    const environment = `Node ${process.version}, ${cpus().length} shared cores, at most ${options.max.toLocaleString('en')} stored tasks. Milliseconds are medians; the other rows of a store are ratios to its first row (target: at most 1.5 for latencies, except for tenants and receipts).`
     const text = section(all, others, environment)
     writeFileSync(DOCUMENT, replaceSection(readFileSync(DOCUMENT, 'utf8'), 'growth', text))
     console.log(`\nWritten to ${DOCUMENT}`)

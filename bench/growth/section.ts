@@ -16,11 +16,19 @@ const STORES = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 /** The dimensions in which latencies may grow to 1.5 times those of the smallest database. */
 const LIMITED: ReadonlySet<string> = new Set(['tasks', 'types', 'obligations'])
 
+/** Reads without a target: a receipt is read with its whole segment, which takes a fraction of a millisecond on SQLite. */
+const UNLIMITED: ReadonlySet<string> = new Set([
+  'receipts by addressee',
+  'receipts by task',
+  'receipts by type',
+  'check terminator',
+])
+
 /** Ratios to the smallest database, for the report. */
 export function ratios({ dimension, store, cells }: Series): Row[] {
   const [smallest, ...larger] = cells
   if (smallest === undefined) return []
-  const target = LIMITED.has(dimension) ? { target: { atMost: 1.5 } } : {}
+  const target = { target: { atMost: 1.5 } }
   const than = `against ${smallest.contents.label}`
   return larger.flatMap(({ contents, p50, lifecycles }) => [
     ...[...p50].map(([name, ms]) => ({
@@ -28,7 +36,7 @@ export function ratios({ dimension, store, cells }: Series): Row[] {
       value: ms / (smallest.p50.get(name) ?? Number.NaN),
       unit: 'x',
       note: `${ms.toFixed(2)} ms ${than}`,
-      ...target,
+      ...(LIMITED.has(dimension) && !UNLIMITED.has(name) && target),
     })),
     {
       name: `${store}: lifecycles, ${contents.label}`,

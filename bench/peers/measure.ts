@@ -93,7 +93,7 @@ function inChild(
   }
   const child = fork(CHILD, [JSON.stringify(job)], {
     // Without tsx where it would count as memory of the system.
-    execArgv: isLoadGenerator(system) ? ['--import', 'tsx'] : [],
+    execArgv: isLoadGenerator(system) ? ['--import', 'tsx'] : [...(system.flags ?? [])],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
   })

@@ -15,6 +15,8 @@ export interface System {
   readonly durability: string
   /** What was changed from the defaults, as its documentation recommends for throughput. */
   readonly settings: string
+  /** Flags of Node for the process that runs it. */
+  readonly flags?: readonly string[]
   /** Whether a server of ours runs between the load and the database. */
   readonly hasServer: boolean
   readonly hasBulk: boolean
@@ -84,7 +86,8 @@ const OURS = [
     label: 'embedded',
     module: 'embedded.js',
     settings:
-      '8 loops that claim and complete up to 100 tasks; bulk: create_tasks with 1,000 tasks, 4 at a time',
+      '8 loops that claim and complete up to 100 tasks; bulk: create_tasks with 1,000 tasks, 4 at a time; --max-semi-space-size=64, as the servers have',
+    flags: ['--max-semi-space-size=64'],
     hasServer: false,
     hasBulk: true,
   },

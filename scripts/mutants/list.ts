@@ -70,7 +70,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'leases that expire together are requeued together',
     file: 'src/core/decide/wake.ts',
-    find: 'task.lease.expires_at, settings, draw.unit())',
+    find: 'task.lease.expires_at, settings, random.unit())',
     replace: 'task.lease.expires_at, settings, 0)',
   },
   {
@@ -102,7 +102,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/core/decide/finish.ts',
     find: "  const seq = draft.receipt({\n    type: 'task.result_ready',",
     replace:
-      "  if (ending.status === 'canceled') return\n  const seq = draft.receipt({\n    type: 'task.result_ready',",
+      "  if (status === 'canceled') return\n  const seq = draft.receipt({\n    type: 'task.result_ready',",
   },
   {
     name: 'the principal_ai of a task has no obligation',
@@ -505,8 +505,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a rule of another server is ignored for an approval',
     file: 'src/features/questions/approve.ts',
-    find: 'await deps.policies.fresh(tenant.tenant)',
-    replace: 'deps.policies.known(tenant.tenant) ?? (await deps.policies.load(tenant.tenant))',
+    find: 'await policies.fresh(tenant.tenant)',
+    replace: 'policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))',
   },
   {
     name: 'the content hash omits fields that the worker gets',
@@ -535,7 +535,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'agents see the questions of other agents',
     file: 'src/features/questions/approvals.ts',
-    find: 'seesAll || task.owner === self || ',
+    find: 'isWide || task.owner === self || ',
     replace: 'true || ',
   },
 ]

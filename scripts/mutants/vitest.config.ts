@@ -8,6 +8,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 1,
+    // The source is loaded once for all files.
+    isolate: false,
     testTimeout: 30_000,
     hookTimeout: 120_000,
     reporters: ['default'],
