@@ -12,8 +12,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** The lanes of one tenant within a batch: the committed ones, with the changes of the batch applied. */
 export class BatchLanes {
-  /** How many tasks became ready, by lane. */
+  /** How many tasks became ready and still are, by lane. */
   readonly becameReady = new Map<number, number>()
+  /** The seqs of these tasks. */
+  readonly #entered = new Set<number>()
   /** The lanes that the batch has changed, once it is decided. */
   changed: readonly LaneRow[] = []
   readonly #lanes: TenantLanes
@@ -65,6 +67,7 @@ export class BatchLanes {
 
   /** The task became ready. */
   enter(task: QueuedTask): void {
+    this.#entered.add(task.seq)
     this.becameReady.set(task.lane, (this.becameReady.get(task.lane) ?? 0) + 1)
     for (const lane of [task.lane, task.pool]) {
       const row = this.#change(lane)
@@ -76,6 +79,11 @@ export class BatchLanes {
 
   /** The task is no longer ready. */
   leave(task: QueuedTask): void {
+    if (this.#entered.delete(task.seq)) {
+      const left = (this.becameReady.get(task.lane) ?? 0) - 1
+      if (left > 0) this.becameReady.set(task.lane, left)
+      else this.becameReady.delete(task.lane)
+    }
     this.#queues.get(task.lane)?.remove(task)
     this.#queues.get(task.pool)?.remove(task)
   }

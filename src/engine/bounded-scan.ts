@@ -1,15 +1,15 @@
 import { nextTurn } from '../util/turns.ts'
 
 /** One page of rows in scan order. */
-export interface ScanPage<Row> {
+export interface ScanPage<Row, Position = number> {
   readonly rows: readonly Row[]
   /** The position to continue from; null if no rows are left. */
-  readonly next: number | null
+  readonly next: Position | null
 }
 
-export interface ScanQuery<Row> {
+export interface ScanQuery<Row, Position = number> {
   /** The scan starts behind this seq, in its own direction. */
-  readonly from: number
+  readonly from: Position
   /** Maximum number of rows to return. */
   readonly limit: number
   fits(row: Row): boolean
@@ -28,11 +28,11 @@ const DEFAULT_LIMITS: ScanLimits = { scanned: 10_000, page: 500 }
  * The first rows that fit. A scan reads a bounded number of rows, so a rare match never costs a full scan: the result may
  * hold fewer rows than the limit although `next` is not null. Other work can run between two pages.
  */
-export async function boundedScan<Row extends { readonly seq: number }>(
-  { from, limit, fits }: ScanQuery<Row>,
-  readPage: (position: number, size: number) => Promise<ScanPage<Row>>,
+export async function boundedScan<Row extends { readonly seq: number | string }>(
+  { from, limit, fits }: ScanQuery<Row, Row['seq']>,
+  readPage: (position: Row['seq'], size: number) => Promise<ScanPage<Row, Row['seq']>>,
   limits: ScanLimits = DEFAULT_LIMITS,
-): Promise<ScanPage<Row>> {
+): Promise<ScanPage<Row, Row['seq']>> {
   const rows: Row[] = []
   let position = from
   // The first page is usually enough, so it is no larger than necessary.
@@ -54,9 +54,9 @@ export async function boundedScan<Row extends { readonly seq: number }>(
 }
 
 /** The page for a query that returned `rows` for a LIMIT of `size`. A short page is the last one. */
-export function scanPage<Row extends { readonly seq: number }>(
+export function scanPage<Row extends { readonly seq: number | string }>(
   rows: readonly Row[],
   size: number,
-): ScanPage<Row> {
+): ScanPage<Row, Row['seq']> {
   return { rows, next: rows.length < size ? null : (rows.at(-1)?.seq ?? null) }
 }

@@ -3,7 +3,7 @@ import type { AnyAnswer } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { Question } from '../core/question.ts'
 import type { TaskSpec } from '../core/task.ts'
-import { type Committed, type Store, StoreError } from '../store/store.ts'
+import { type Committed, NO_NEED, type Store, StoreError } from '../store/store.ts'
 import type { Batch, Outcome, QuestionLookup, SpecLookup } from './batch.ts'
 import { BatchSize } from './batch-size.ts'
 import type { TaskEvent } from './events.ts'
@@ -27,6 +27,10 @@ interface Entry {
 interface Hooks {
   readonly store: Store
   readonly limits: { readonly commands: number; readonly bytes: number }
+  /** Called for each command that waits for a commit. Commands that are submitted meanwhile can be in the same batch. */
+  accepted(command: Command): void
+  /** Whether other processes have written to the tenant recently. */
+  isContended(tenant: number): boolean
   /** With `wakes`, a batch with claims also wakes due tasks. */
   batch(commands: readonly Command[], wakes: boolean): Batch
   committed(batch: Batch, events: readonly TaskEvent[], ms: number): void
@@ -61,6 +65,7 @@ export class CommitQueue {
       // Each command is answered by the decision of its own verb, so the answer has this type.
       this.#pending.add({ command, resolve: (answer) => resolve(answer as QueueAnswer<C>), reject })
       this.#schedule()
+      this.#hooks.accepted(command)
     })
   }
 
@@ -78,31 +83,53 @@ export class CommitQueue {
   }
 
   async #run(): Promise<void> {
-    const entries = this.#pending.take(this.#size.current)
+    const locked = this.#contended()
+    let entries: readonly Entry[] | undefined
+    const take = () => (entries ??= this.#pending.take(this.#size.current, locked))
     try {
-      await this.#commit(entries)
+      await this.#commit(take, locked)
     } catch (error) {
       // This is a bug. Its callers must get an error, and later commands must still run.
       this.#hooks.report(error)
-      for (const entry of entries) entry.reject(new Fault('INTERNAL_ERROR'))
+      for (const entry of take()) entry.reject(new Fault('INTERNAL_ERROR'))
     }
     this.#busy = false
     if (this.#pending.length > 0) this.#schedule()
     else for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  async #commit(entries: readonly Entry[], wakes = true): Promise<void> {
-    const batch = this.#hooks.batch(
-      entries.map((entry) => entry.command),
-      wakes,
-    )
+  /** The tenants of the next commands, if other processes write to one of them. */
+  #contended(): readonly number[] | undefined {
+    if (!this.#hooks.store.shared) return undefined
+    const tenants = this.#pending.tenants()
+    return tenants.some((tenant) => this.#hooks.isContended(tenant)) ? tenants : undefined
+  }
+
+  /**
+   * With `locked`, the commands are taken when these tenants are locked. Where other processes write too, a lock takes
+   * a while, and the commands that arrive meanwhile would otherwise need it a second time.
+   */
+  async #commit(take: () => readonly Entry[], locked?: readonly number[], wakes = true): Promise<void> {
+    let taken: Batch | undefined
+    const batchOf = () => {
+      taken ??= this.#hooks.batch(
+        take().map((entry) => entry.command),
+        wakes,
+      )
+      return taken
+    }
+    const first = locked === undefined ? batchOf().need : { ...NO_NEED, tenants: locked }
     const started = performance.now()
     let committed: Committed
     try {
-      committed = await this.#hooks.store.commit(batch.need, (loaded) => batch.decide(loaded))
+      committed = await this.#hooks.store.commit(first, (loaded) =>
+        locked !== undefined && loaded.looks === 1 ? batchOf().need : batchOf().decide(loaded),
+      )
     } catch (error) {
-      return this.#failed(entries, error, batch.need.due.length > 0)
+      return this.#failed(take(), error, batchOf().need.due.length > 0)
     }
+    const entries = take()
+    const batch = batchOf()
     const ms = performance.now() - started
     this.#size.measured(entries.length, ms)
     const spec = batch.specs(committed)
@@ -151,11 +178,11 @@ export class CommitQueue {
     const reason = error instanceof StoreError ? error.reason : 'refused'
     if (reason === 'refused' && entries.length > 1) {
       const middle = entries.length >> 1
-      await this.#commit(entries.slice(0, middle))
-      return this.#commit(entries.slice(middle))
+      await this.#commit(() => entries.slice(0, middle))
+      return this.#commit(() => entries.slice(middle))
     }
     this.#hooks.report(error)
-    if (reason === 'refused' && woke) return this.#commit(entries, false)
+    if (reason === 'refused' && woke) return this.#commit(() => entries, undefined, false)
     const fault = new Fault(FAULTS[reason])
     for (const entry of entries) entry.reject(fault)
   }

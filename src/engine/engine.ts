@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import type { Command } from '../core/command.ts'
 import { Fault } from '../core/errors.ts'
 import { receiptId, receiptSeq } from '../core/ids.ts'
@@ -35,7 +36,7 @@ export class Engine {
   readonly cursors: Cursors
   readonly relay: Relay
   readonly startedAt = Date.now()
-  readonly #random: Random
+  readonly random: Random
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
   readonly #refusalListeners: RefusalListener[] = []
@@ -44,7 +45,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.store = options.store
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
-    this.#random = options.random ?? cryptoRandom()
+    this.random = options.random ?? cryptoRandom()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())
@@ -54,6 +55,10 @@ export class Engine {
     this.#queue = new CommitQueue({
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
+      accepted: (command) => {
+        if (command.verb === 'create') this.wakeups.expected(command)
+      },
+      isContended: (tenant) => this.directory.of(tenant).isContended,
       batch: (commands, wakes) => this.#batch(commands, wakes),
       committed: (batch, events, ms) => {
         this.wakeups.committed(batch, events)
@@ -76,6 +81,12 @@ export class Engine {
   /** The listener is called for every command that the core refuses. */
   onRefused(listener: RefusalListener): void {
     this.#refusalListeners.push(listener)
+  }
+
+  /** A secret of this database for one purpose, the same in all processes. */
+  async secretFor(purpose: string): Promise<Buffer> {
+    const secret = await this.reading(() => this.store.secret())
+    return createHmac('sha256', secret).update(purpose).digest()
   }
 
   async tenant(name: string): Promise<TenantRef> {
@@ -132,7 +143,7 @@ export class Engine {
 
   /** A random number in [0, 1), for jitter. */
   unit(): number {
-    return this.#random.unit()
+    return this.random.unit()
   }
 
   /** Stops the sweeps and lets waiting calls return. Commands are still accepted. */
@@ -151,7 +162,7 @@ export class Engine {
     return new Batch(commands, {
       wakes,
       settings: this.settings,
-      random: this.#random,
+      random: this.random,
       directory: this.directory,
       report: this.#report,
     })

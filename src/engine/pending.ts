@@ -35,13 +35,21 @@ export class Pending<Entry extends Waiting> {
     this.#bytes += sizeOf(entry.command)
   }
 
-  /** The next batch: at least one command, if there is one. */
-  take(maxCommands: number): Entry[] {
+  /** The tenants of the commands, in ascending order. */
+  tenants(): number[] {
+    const tenants = new Set<number>()
+    for (const { command } of this.#entries) tenants.add(command.tenant)
+    return [...tenants].sort((a, b) => a - b)
+  }
+
+  /** The next batch: at least one command, if there is one. It ends before a command of another tenant than `tenants`. */
+  take(maxCommands: number, tenants?: readonly number[]): Entry[] {
     let count = 0
     let bytes = 0
-    for (const entry of this.#entries) {
-      const size = sizeOf(entry.command)
+    for (const { command } of this.#entries) {
+      const size = sizeOf(command)
       if (count === maxCommands || (count > 0 && bytes + size > BATCH_BYTES)) break
+      if (tenants !== undefined && !tenants.includes(command.tenant)) break
       bytes += size
       count++
     }

@@ -184,7 +184,7 @@ export class TenantWorld implements World {
     return this.#lanes.changed
   }
 
-  /** How many tasks became ready, by lane. */
+  /** How many tasks became ready and still are, by lane. */
   get becameReady(): ReadonlyMap<number, number> {
     return this.#lanes.becameReady
   }

@@ -1,3 +1,5 @@
+import type { Create } from '../core/command.ts'
+import { laneName } from '../core/matching.ts'
 import type { Settings } from '../core/settings.ts'
 import { isParked, isTerminal, type Status } from '../core/transitions.ts'
 import type { Hint, Store } from '../store/store.ts'
@@ -59,6 +61,17 @@ export class Wakeups {
   watch(tenant: number, taskId: string, onRest: () => void): () => void {
     this.#keepPolling()
     return this.#watchers.add(tenant, taskId, onRest)
+  }
+
+  /**
+   * A command that creates a task waits for a commit. A claim that waits for such a task is woken now, so that it is in the
+   * same batch: the task is then assigned by the commit that creates it.
+   */
+  expected({ tenant, type, capabilities, priority, delay_ms, question, refusal, block }: Create): void {
+    if (!this.claims.has(tenant) || delay_ms > 0) return
+    if (question !== null || refusal !== undefined || block !== undefined) return
+    const lane = this.#deps.directory.of(tenant).find(laneName(type, capabilities, priority))
+    if (lane !== undefined) this.claims.ready(lane, 1)
   }
 
   committed(batch: Batch, events: readonly TaskEvent[]): void {

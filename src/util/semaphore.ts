@@ -1,7 +1,12 @@
+interface Waiter {
+  readonly permits: number
+  grant(): void
+}
+
 /** A counting semaphore whose waiters get permits in the order in which they asked. */
 export class Semaphore {
   readonly #permits: number
-  readonly #waiters = new Set<() => void>()
+  readonly #waiters = new Set<Waiter>()
   #held = 0
 
   constructor(permits: number) {
@@ -16,41 +21,53 @@ export class Semaphore {
     return this.#waiters.size
   }
 
-  /** Resolves with a function that releases the permit. Rejects with the reason of the signal when that is aborted. */
-  async acquire(signal?: AbortSignal): Promise<() => void> {
+  /**
+   * Resolves with a function that releases the permits. A caller that asks for more than there are gets all of them.
+   * Rejects with the reason of the signal when that is aborted.
+   */
+  async acquire(signal?: AbortSignal, permits = 1): Promise<() => void> {
     signal?.throwIfAborted()
-    // A released permit passes to the first waiter directly, so that no later caller can take it.
-    if (this.#held < this.#permits) this.#held += 1
-    else await this.#wait(signal)
+    const taken = Math.min(permits, this.#permits)
+    // Nobody overtakes a waiter, so that one who needs many permits gets them too.
+    if (this.#waiters.size === 0 && this.#held + taken <= this.#permits) this.#held += taken
+    else await this.#wait(taken, signal)
     let isHeld = true
     return () => {
-      if (isHeld) this.#release()
+      if (isHeld) this.#release(taken)
       isHeld = false
     }
   }
 
-  #wait(signal: AbortSignal | undefined): Promise<void> {
+  #wait(permits: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = () => {
-        this.#waiters.delete(onPermit)
+        this.#waiters.delete(waiter)
         reject(signal?.reason)
+        this.#grant()
       }
-      const onPermit = () => {
-        signal?.removeEventListener('abort', onAbort)
-        resolve()
+      const waiter = {
+        permits,
+        grant: () => {
+          signal?.removeEventListener('abort', onAbort)
+          resolve()
+        },
       }
-      this.#waiters.add(onPermit)
+      this.#waiters.add(waiter)
       signal?.addEventListener('abort', onAbort, { once: true })
     })
   }
 
-  #release(): void {
-    const [next] = this.#waiters
-    if (next === undefined) {
-      this.#held -= 1
-      return
+  #release(permits: number): void {
+    this.#held -= permits
+    this.#grant()
+  }
+
+  #grant(): void {
+    for (const waiter of this.#waiters) {
+      if (this.#held + waiter.permits > this.#permits) return
+      this.#held += waiter.permits
+      this.#waiters.delete(waiter)
+      waiter.grant()
     }
-    this.#waiters.delete(next)
-    next()
   }
 }

@@ -62,8 +62,12 @@ export class Publisher {
     }
   }
 
-  /** Omits what the server refuses, one field at a time. */
+  /**
+   * Omits what the server refuses twice, one field at a time. A busy server may refuse a schema once because checking it
+   * took too long.
+   */
   async #send(): Promise<void> {
+    let refused: unknown
     for (;;) {
       const types = this.#types ?? this.#convert()
       this.#types = types
@@ -72,9 +76,16 @@ export class Publisher {
         await this.#deps.calls.register({ accept_types, capabilities, task_types: types })
         return
       } catch (error) {
-        const less = error instanceof GateError ? this.#without(types, error) : undefined
+        if (!(error instanceof GateError)) throw error
+        const { path } = error.details
+        if (path !== undefined && path !== refused) {
+          refused = path
+          continue
+        }
+        const less = this.#without(types, error)
         if (less === undefined) throw error
         this.#types = less
+        refused = undefined
       }
     }
   }

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Changes, Store } from '../../src/store/store.ts'
 import { StoreError } from '../../src/store/store.ts'
+import { turns } from '../simulation/dice.ts'
 import { agent, describeGates, worker } from '../support/gates.ts'
 import {
   ask,
@@ -39,7 +40,7 @@ class Outage {
 
 const isPoison = (changes: Changes) => changes.specs.some((spec) => spec.type === 'poison')
 
-describeGates('the commit queue', (open) => {
+describeGates('the commit queue', (open, storeName) => {
   it('the commit queue refuses commands beyond its limit immediately and answers the others', async () => {
     const commits = new Barrier()
     const { gate } = await open({
@@ -229,5 +230,87 @@ describeGates('the commit queue', (open) => {
     commits.open()
     expect(await soon(Promise.all(created))).toMatchObject([{ status: 'queued' }, { status: 'queued' }])
     await soon(closed)
+  })
+
+  describe.runIf(storeName === 'postgres')('with another server', () => {
+    /** A gate that has noticed that another server writes to its tenant. */
+    async function contended(wrap: (store: Store) => Store) {
+      const { gate, another } = await open({ wrap })
+      const { gate: elsewhere } = await another()
+      await ask(gate)
+      await ask(elsewhere)
+      await ask(gate)
+      return { gate, elsewhere }
+    }
+
+    it('commands that arrive while a batch waits for its tenant are committed with it', async () => {
+      const commits = new Barrier()
+      let count = 0
+      const { gate } = await contended(
+        committing((inner) => async (need, decide) => {
+          count++
+          await commits.pass()
+          return inner(need, decide)
+        }),
+      )
+      commits.shut()
+      count = 0
+      const first = ask(gate)
+      await commits.arrival()
+      const later = askMany(gate, 5)
+      await turns(40)
+      commits.open()
+      await Promise.all([first, later])
+      expect(count).toBe(1)
+    })
+
+    it('commands of a tenant that was not waited for are left to the next batch', async () => {
+      const commits = new Barrier()
+      const needs: (readonly number[])[] = []
+      const { gate } = await contended(
+        committing((inner) => async (need, decide) => {
+          needs.push(need.tenants)
+          await commits.pass()
+          return inner(need, decide)
+        }),
+      )
+      const stranger = { ...agent('alice'), tenant: 'other' }
+      await ask(gate, {}, stranger)
+      await ask(gate)
+      commits.shut()
+      needs.length = 0
+      const first = ask(gate)
+      await commits.arrival()
+      const later = ask(gate, {}, stranger)
+      await turns(40)
+      commits.open()
+      await Promise.all([first, later])
+      expect(needs.map((tenants) => tenants.length)).toEqual([1, 1])
+      expect(needs[0]).not.toEqual(needs[1])
+    })
+
+    it('a batch that is repeated on a new connection loads everything again', async () => {
+      let isLost = false
+      const { gate, elsewhere } = await contended(
+        committing((inner) => async (need, decide) => {
+          if (isLost) {
+            isLost = false
+            const cut = inner(need, (loaded) => {
+              const decided = decide(loaded)
+              if (loaded.looks > 1) throw new StoreError('unavailable', 'the connection was lost')
+              return decided
+            })
+            await expect(cut).rejects.toThrow('lost')
+          }
+          return inner(need, decide)
+        }),
+      )
+      const offer = await lease(gate)
+      await ask(elsewhere)
+      await ask(gate)
+      isLost = true
+      expect(await finish(gate, offer)).toMatchObject({ ok: true })
+      expect(isLost).toBe(false)
+    })
   })
 })

@@ -1,3 +1,4 @@
+import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
@@ -32,6 +33,7 @@ export class FaultyStore implements Store {
   readonly reads: Reads
   readonly entries: Entries
   readonly logs: Logs
+  readonly audit: AuditRows
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -47,6 +49,7 @@ export class FaultyStore implements Store {
     this.reads = inner.reads
     this.entries = inner.entries
     this.logs = inner.logs
+    this.audit = inner.audit
   }
 
   /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */
@@ -75,6 +78,10 @@ export class FaultyStore implements Store {
       throw new StoreError('unavailable', 'broken')
     }
     return this.#inner.due(limit)
+  }
+
+  tenants(): Promise<TenantRef[]> {
+    return this.#inner.tenants()
   }
 
   nextWake(tenant: number): Promise<number | null> {

@@ -39,7 +39,7 @@ describe('simulation', () => {
         `simulation: ${seeds.length} seeds, ${total.calls} calls, ${total.tasks} tasks, ${Math.round(total.hours)} simulated hours`,
       )
     },
-    60_000 * Math.max(1, seeds.length / SEEDS),
+    300_000 * Math.max(1, seeds.length / SEEDS),
   )
 
   it('a run with the same seed is identical', async () => {

@@ -39,4 +39,43 @@ describe('semaphore', () => {
     ;(await next)()
     expect([semaphore.held, semaphore.waiting]).toEqual([0, 0])
   })
+
+  it('a waiter that needs many permits is not overtaken by those who need few', async () => {
+    const semaphore = new Semaphore(4)
+    const order: string[] = []
+    const acquire = async (name: string, permits: number) => {
+      const release = await semaphore.acquire(undefined, permits)
+      order.push(name)
+      return release
+    }
+    const first = await acquire('first', 2)
+    const large = acquire('large', 3)
+    const small = acquire('small', 1)
+    await new Promise(setImmediate)
+    expect(order).toEqual(['first'])
+    first()
+    await Promise.all([large, small])
+    expect(order).toEqual(['first', 'large', 'small'])
+    expect(semaphore.held).toBe(4)
+  })
+
+  it('a caller that asks for more permits than there are gets all of them', async () => {
+    const semaphore = new Semaphore(4)
+    const release = await semaphore.acquire(undefined, 100)
+    expect(semaphore.held).toBe(4)
+    release()
+    expect(semaphore.held).toBe(0)
+  })
+
+  it('those behind a waiter that is aborted get the permits it was waiting for', async () => {
+    const semaphore = new Semaphore(4)
+    await semaphore.acquire(undefined, 2)
+    const stop = new AbortController()
+    const large = semaphore.acquire(stop.signal, 3)
+    const small = semaphore.acquire(undefined, 2)
+    stop.abort(new Error('enough'))
+    await expect(large).rejects.toThrow('enough')
+    await small
+    expect([semaphore.held, semaphore.waiting]).toEqual([4, 0])
+  })
 })

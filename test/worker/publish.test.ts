@@ -119,6 +119,25 @@ describeGates('publication by SDK workers', (open, storeName) => {
     await eventually(async () => (await served.gate.getTask(agent(), { task_id })).status === 'succeeded')
   })
 
+  it('a schema that the server refuses once is published', async () => {
+    const served = await serve({ auth: AUTH, realTime: true })
+    let refusals = 0
+    const busy: typeof fetch = (input, init) => {
+      if (!String(input).endsWith('/v1/workers/register') || ++refusals > 1) return fetch(input, init)
+      const path = 'task_types.0.input_schema'
+      const body = {
+        code: 'VALIDATION_ERROR',
+        message: `${path}: takes too long to compile`,
+        details: { path },
+      }
+      return Promise.resolve(Response.json(body, { status: 400 }))
+    }
+    start(served, { tasks: [digest], fetch: busy })
+    await eventually(async () => (await typesOf(served)).length === 1)
+    expect(refusals).toBeGreaterThan(1)
+    expect(await typesOf(served)).toMatchObject([{ type: 'digest', payload_schema: { type: 'object' } }])
+  })
+
   it('a worker publishes its types again at a server that does not know them', async () => {
     const first = await serve({ auth: AUTH, realTime: true })
     const second = await serve({ auth: AUTH, realTime: true })

@@ -8,7 +8,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { type TaskDefinition, type Worker, type WorkerOptions, worker } from '../../src/worker/index.ts'
 import { members, type ServeOptions, serveGate } from '../http/support.ts'
 import { sharedKey, suiteAuthMode } from '../support/auth-modes.ts'
-import { admin, agent } from '../support/gates.ts'
+import { agent } from '../support/gates.ts'
 import { look, soon } from '../support/steps.ts'
 
 type Members = ReturnType<typeof members>
@@ -128,35 +128,26 @@ export interface Bench extends Served {
 }
 
 /**
- * Workers on a server with the real clock, for the tests of one file. Tests without options share a server and
- * leave no task behind.
+ * Workers on a server with the real clock, one server for each test: the claim of a killed worker could lease a task of
+ * the next test.
  */
 export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
   const workers: Worker[] = []
-  const asked: string[] = []
-  const own: Served[] = []
-  let shared: Promise<Served> | undefined
+  const servers: Served[] = []
+  const closing: Promise<void>[] = []
   afterEach(async () => {
     await Promise.all(workers.splice(0).map((worker) => worker.kill()))
-    await Promise.all(own.splice(0).map(({ gate }) => gate.close()))
-    // A claim whose caller has disconnected could still lease a task of the next test. A claim that was just sent has
-    // arrived by the time that a later request gets its response.
-    await (await shared)?.get('/health')
-    if (shared !== undefined)
-      await eventually(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
-    const task_ids = asked.splice(0)
-    if (task_ids.length > 0) await (await shared)?.gate.cancelTasks(admin(), { task_ids })
+    // A server gives its connections time to become idle, while the next test runs.
+    closing.push(...servers.splice(0).map(({ gate }) => gate.close()))
   })
-  afterAll(async () => (await shared)?.gate.close())
+  afterAll(() => Promise.all(closing))
 
-  return async (options) => {
-    shared ??= serve({})
-    const served = await (options === undefined ? shared : serve(options))
-    if (options !== undefined) own.push(served)
+  return async (options = {}) => {
+    const served = await serve(options)
+    servers.push(served)
     const network = new Network()
     const ask = async (type: string, payload: unknown = {}, more: object = {}) => {
       const { task_id } = await served.gate.createTask(agent(), { type, payload, ...more })
-      if (options === undefined) asked.push(task_id)
       return task_id
     }
     const make: Bench['worker'] = (tasks, more = {}) => {
@@ -170,7 +161,7 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
         workerId: 'w1',
         // Tests share a server, and use one type with different schemas.
         publish: false,
-        ...(options?.auth === undefined && { key: sharedKey(suiteAuthMode()) }),
+        ...(options.auth === undefined && { key: sharedKey(suiteAuthMode()) }),
       } as const
       const made = worker({ ...base, ...more })
       workers.push(made)

@@ -66,9 +66,9 @@ export async function commit(
   const known = new Known()
   const seen: Seen = { time: 0, committed: 0, followed: false }
   let wanted = need
-  for (let looks = 1; looks <= MAX_LOAD_ROUNDS; looks++) {
+  for (loaded.looks = 1; loaded.looks <= MAX_LOAD_ROUNDS; loaded.looks++) {
     const askedAt = performance.now()
-    await look(client, wanted, { loaded, known }, seen, deps, looks === 1)
+    await look(client, wanted, { loaded, known }, seen, deps)
     const decided = decide(loaded)
     if (!isNeed(decided)) return write(client, decided, { loaded, known }, seen, deps, askedAt)
     wanted = decided
@@ -82,8 +82,8 @@ async function look(
   { loaded, known }: Found,
   seen: Seen,
   { now, catchUp, listener: { token } }: CommitDeps,
-  first: boolean,
 ): Promise<void> {
+  const first = loaded.looks === 1
   const locked = loaded.tenants.map(({ tenant }) => tenant)
   const fresh = need.tenants.filter((tenant) => !locked.includes(tenant))
   const calls = loadsOf(need, loaded, known, now?.() ?? null)

@@ -175,3 +175,20 @@ export const QUESTION = {
   request: 'text',
   ...VERDICT,
 } as const satisfies Shape
+
+export const AUDIT_ROW = {
+  tenant: 'int',
+  id: 'text',
+  at: 'bigint',
+  event: 'text',
+  severity: 'text',
+  outcome: 'text',
+  principal: 'text',
+  subject: 'text',
+  reason: 'text',
+  ip: 'text',
+  user_agent: 'text',
+  request_id: 'text',
+  key_id: 'text',
+  details: 'text',
+} as const satisfies Shape
