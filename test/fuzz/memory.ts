@@ -53,6 +53,7 @@ export class Memory {
       this.#note('email', answer.email_id)
       this.#note('mailed_task', input.task_id)
     }
+    this.#note('key', answer.key_id)
     if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
     for (const fields of [answer, ...results].filter(isFields)) {

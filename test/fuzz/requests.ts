@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { PERMISSIONS } from '../../src/core/authorization.ts'
 import type { Json } from '../../src/core/json/json.ts'
 import { findOperation, OPERATIONS } from '../../src/features/catalogue.ts'
 import { inputSchema, type Operation } from '../../src/features/define-operation.ts'
@@ -17,6 +18,8 @@ export interface FuzzRequest {
 export type Action = FuzzRequest | { readonly seconds: number }
 
 const known = (kind: string) => fc.nat({ max: 12 }).map((n): Json => `$${kind} ${n}`)
+/** One of the newest, which is likely to be undecided. */
+const newest = (kind: string) => fc.nat({ max: 2 }).map((n): Json => `$${kind} ${n}`)
 const of = (...values: Json[]) => fc.constantFrom(...values)
 const nowhere = of('00000000-0000-7000-8000-000000000000', 'none')
 const types = of('a', 'b', 'c')
@@ -37,6 +40,7 @@ const NAMES: ByName = {
   parent_task_id: known('task'),
   cursor: often(known('cursor'), nowhere),
   email_id: often(known('email'), nowhere),
+  key_id: often(known('key'), nowhere),
   to: often(of('gate+alice@agents.example', 'gate+bob@agents.example'), of('x@y.example', 'a\r\nb@c')),
   subject: often(of('né', 'A note'), of('a\nb')),
   attachments: often(of([], [{ filename: 'a.txt', content: 'aGk=' }]), of([{ filename: 'a', content: '?' }])),
@@ -106,10 +110,10 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
       of({}, { title: 'x', message: 'y' }, { message: 'x', schema: { type: 'x' } }),
     ),
   },
-  approve: { task_id: often(known('approval_task'), known('task')) },
-  deny: { task_id: often(known('approval_task'), known('task')) },
+  approve: { task_id: often(newest('approval_task'), known('task')) },
+  deny: { task_id: often(newest('approval_task'), known('task')) },
   get_approval: { task_id: often(known('approval_task'), nowhere) },
-  answer_question: { task_id: often(known('input_task'), known('task')) },
+  answer_question: { task_id: often(newest('input_task'), known('task')) },
   fetch_task_email: { task_id: often(known('mailed_task'), known('task')) },
   cancel_task: { task_id: often(known('held_task'), known('task')) },
   get_upstream: { name: of('wiki', 'other', 'none') },
@@ -172,6 +176,7 @@ const WHO: Readonly<Record<Operation['actor'], fc.Arbitrary<JsonFields>>> = {
 
 /** Operations that the requester of a task may not call. */
 const DECISIONS: ReadonlySet<string> = new Set(['approve', 'deny'])
+const admin = fc.constant<JsonFields>({ principal_kind: 'human', principal_id: 'root' })
 const person = fc.constant<JsonFields>({ principal_kind: 'human', principal_id: 'paul' })
 
 function who(): fc.Arbitrary<JsonFields> {
@@ -191,12 +196,19 @@ function who(): fc.Arbitrary<JsonFields> {
 
 function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
   const fitting = fittingObject(schemaOf(operation), namesFor(operation))
-  const by = DECISIONS.has(operation.name) ? often(person, WHO.agent) : WHO[operation.actor]
-  return fc.tuple(fitting, by, fc.nat({ max: 12 })).map(([input, who, n]) => {
+  return fc.tuple(fitting, callerOf(operation), fc.nat({ max: 12 })).map(([input, who, n]) => {
     const own = 'lease_id' in input && 'worker_id' in input
     // Mostly a lease with its own task and holder, since other combinations are refused early.
     return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)), ...scheduleOf(input, n) }
   })
+}
+
+/** Mostly a caller whose role allows the operation. */
+function callerOf({ name, access, actor }: Operation): fc.Arbitrary<JsonFields> {
+  if (DECISIONS.has(name)) return often(person, WHO.agent)
+  return actor !== 'worker' && !PERMISSIONS[access].roles.includes('agent')
+    ? often(admin, WHO.agent)
+    : WHO[actor]
 }
 
 /** A created schedule mostly has the id of its task. */
@@ -254,8 +266,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   fetch_task_email: 8,
   report_stale_schedule: 10,
   ask: 16,
-  approve: 8,
-  deny: 10,
+  approve: 10,
+  deny: 6,
   answer_question: 6,
   cancel_task: 3,
   report_cancel: 16,
@@ -267,12 +279,24 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   get_session: 4,
   set_session: 8,
   get_task_type: 3,
+  create_key: 3,
+  rotate_key: 3,
 }
 
-export const actions: fc.Arbitrary<Action> = fc.oneof(
-  ...OPERATIONS.map((operation) => ({
-    weight: WEIGHTS[operation.name] ?? 1,
-    arbitrary: requestsOf(operation),
-  })),
-  { weight: 1, arbitrary: fc.record({ seconds: fc.constantFrom(0, 1, 1, 5, 30, 30, 130, 1000) }) },
-)
+const total = OPERATIONS.reduce((sum, { name }) => sum + weightOf(name), 0)
+
+function weightOf(name: string): number {
+  return WEIGHTS[name] ?? 1
+}
+
+/** Random actions. The named operations get half of them, the others provide what those need. */
+export function actionsWith(favored: readonly string[] = []): fc.Arbitrary<Action> {
+  return fc.oneof(
+    ...OPERATIONS.map((operation) => ({
+      weight:
+        weightOf(operation.name) + (favored.includes(operation.name) ? Math.ceil(total / favored.length) : 0),
+      arbitrary: requestsOf(operation),
+    })),
+    { weight: 1, arbitrary: fc.record({ seconds: fc.constantFrom(0, 1, 1, 5, 30, 30, 130, 1000) }) },
+  )
+}
