@@ -8,6 +8,7 @@ import {
   type Principal,
   type PrincipalKind,
   principalKey,
+  type RequestOrigin,
   type Role,
 } from '../core/principal.ts'
 import { isObject } from '../util/guards.ts'
@@ -49,18 +50,20 @@ export function callerOf(
   credential: Credential,
   operation: Called,
   fields: Fields,
+  origin?: RequestOrigin,
 ): { caller: Caller; input: Fields } {
   const tenant = text(fields, 'tenant_id')
   if (tenant !== undefined && tenant !== credential.tenant)
     throw new Fault('FORBIDDEN', { tenant_id: tenant })
   const person = personOf(credential, operation)
-  if (person !== undefined) return boundCaller(person, operation, fields)
+  if (person !== undefined) return boundCaller(person, operation, fields, origin)
   if (credential.kind === 'bound' || operation.needsPerson) throw unproven()
   const { principal, role } = namedPrincipal(operation, fields) ?? { principal: OPERATOR, role: 'admin' }
   const caller: Caller = {
     tenant: credential.tenant,
     principal,
     role: roleUnder(credential, principal, role),
+    ...(origin && { origin }),
   }
   return { caller, input: without(fields, operation, IDENTITY_FIELDS) }
 }
@@ -118,8 +121,10 @@ function boundCaller(
   credential: BoundCredential,
   operation: Called,
   fields: Fields,
+  origin: RequestOrigin | undefined,
 ): { caller: Caller; input: Fields } {
-  const { tenant, principal, role } = credential
+  const { kind: _, ...bound } = credential
+  const { principal } = bound
   const { shape } = operation.input
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
   if (!('principal_id' in shape) && id !== undefined && id !== principal.id) {
@@ -133,7 +138,11 @@ function boundCaller(
   if (operation.actor === 'worker') namedPrincipal(operation, fields)
   const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
   const instance = operation.actor === 'worker' ? 'worker_instance_id' : 'principal_instance_id'
-  const caller = { tenant, principal: withInstance(principal, fields, instance), role }
+  const caller = {
+    ...bound,
+    principal: withInstance(principal, fields, instance),
+    ...(origin && { origin }),
+  }
   return { caller, input: without(fields, operation, taken) }
 }
 

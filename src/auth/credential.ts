@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { Fault } from '../core/errors.ts'
-import type { Principal, Role } from '../core/principal.ts'
+import { type Caller, DEFAULT_TENANT } from '../core/principal.ts'
+import { isIssuedKey } from '../features/keys/format.ts'
 import { isProof, PROOF_HEADER } from './local-proof.ts'
 
 /**
@@ -18,11 +19,10 @@ export interface SharedCredential {
   readonly person?: BoundCredential
 }
 
-export interface BoundCredential {
+export interface BoundCredential extends Caller {
   readonly kind: 'bound'
-  readonly tenant: string
-  readonly principal: Principal
-  readonly role: Role
+  /** The access token that the credential comes from. */
+  readonly token?: { readonly expires_at: number }
 }
 
 export interface AuthSettings {
@@ -34,6 +34,26 @@ export interface AuthSettings {
   readonly admin_keys?: Readonly<Record<string, string>> | null
   /** Keys of people who run this server, by name. They do not restrict the shared key. */
   readonly local_keys?: Readonly<Record<string, string>> | null
+}
+
+/** Authenticates the keys that are stored in the database. */
+export interface KeyVerifier {
+  /** The credential of a key. Throws or rejects with UNAUTHENTICATED if the key is not valid. */
+  verify(text: string): BoundCredential | Promise<BoundCredential>
+  /** Calls back when the key of a credential is no longer valid. Returns an unsubscribe function. */
+  watch(credential: BoundCredential, end: () => void): () => void
+  /** The credential of a key that was verified before, by any process; undefined if it is no longer valid. */
+  current(keyId: string): Promise<BoundCredential | undefined>
+}
+
+/** Authenticates access tokens. */
+export interface TokenVerifier {
+  /** Whether a text has the form of an access token. */
+  isToken(text: string): boolean
+  /** The credential of a token. Throws or rejects with UNAUTHENTICATED if the token is not valid. */
+  verify(text: string): BoundCredential | Promise<BoundCredential>
+  /** Calls back when the token of a credential is no longer valid. Returns an unsubscribe function. */
+  watch(credential: BoundCredential, end: () => void): () => void
 }
 
 export interface AuthHeaders {
@@ -54,7 +74,6 @@ interface Person {
   readonly credential: BoundCredential
 }
 
-export const DEFAULT_TENANT = 'default'
 const BEARER = /^Bearer +(\S+) *$/i
 
 /** Authenticates requests. */
@@ -65,8 +84,13 @@ export class Authenticator {
   readonly #local: readonly Person[]
   readonly #shared: SharedCredential
   readonly #startedAt = Date.now()
+  /** Undefined where no keys are issued. */
+  readonly issued: KeyVerifier | undefined
+  readonly #tokens: TokenVerifier | undefined
 
-  constructor(settings: AuthSettings) {
+  constructor(settings: AuthSettings, issued?: KeyVerifier, tokens?: TokenVerifier) {
+    this.issued = issued
+    this.#tokens = tokens
     this.#insecure = settings.allow_insecure_dev
     this.#key = settings.api_key === null ? null : digest(settings.api_key)
     const admins = peopleOf(settings.admin_keys)
@@ -87,12 +111,13 @@ export class Authenticator {
   }
 
   /** With a socket, the headers may also prove that a person of this machine calls. */
-  authenticate(headers: AuthHeaders, socket?: Socket): Credential {
+  authenticate(headers: AuthHeaders, socket?: Socket): Credential | Promise<Credential> {
     const person = socket && this.#personOf(headers[PROOF_HEADER], socket)
-    if (person === undefined) return this.ofHeaders(headers) ?? this.ofToken(undefined)
-    if (keyOf(headers) === undefined && !this.#insecure) return person
+    if (person !== undefined && keyOf(headers) === undefined && !this.#insecure) return person
     const credential = this.ofHeaders(headers) ?? this.ofToken(undefined)
-    return credential.kind === 'bound' ? credential : { ...credential, person }
+    if (person === undefined) return credential
+    if (credential instanceof Promise) return credential.then((known) => withPerson(known, person))
+    return withPerson(credential, person)
   }
 
   #personOf(proof: string | string[] | undefined, socket: Socket): BoundCredential | undefined {
@@ -103,26 +128,41 @@ export class Authenticator {
   }
 
   /** The credential of the key in the headers; undefined if they contain no key. */
-  ofHeaders(headers: AuthHeaders): Credential | undefined {
+  ofHeaders(headers: AuthHeaders): Credential | Promise<Credential> | undefined {
     const given = keyOf(headers)
     return given === undefined ? undefined : this.#credentialOf(given)
   }
 
   /** The credential of a request without a key in its headers. The token is for clients that cannot set headers. */
-  ofToken(token: string | undefined): Credential {
+  ofToken(token: string | undefined): Credential | Promise<Credential> {
     if (token !== undefined) return this.#credentialOf(token)
     if (this.#insecure) return this.#shared
     throw new Fault('UNAUTHENTICATED')
   }
 
-  #credentialOf(given: string): Credential {
+  /** Calls back when the key or token of a credential is no longer valid. Returns an unsubscribe function. */
+  watch(credential: Credential, end: () => void): (() => void) | undefined {
+    if (credential.kind !== 'bound') return undefined
+    if (credential.token !== undefined) return this.#tokens?.watch(credential, end)
+    return credential.key_id === undefined ? undefined : this.issued?.watch(credential, end)
+  }
+
+  /** A promise only for an issued key or an access token that this process has not checked recently. */
+  #credentialOf(given: string): Credential | Promise<Credential> {
     // Comparing digests takes the same time for every wrong key.
     const sent = digest(given)
     const person = this.#people.find((candidate) => timingSafeEqual(sent, candidate.digest))
     if (person !== undefined) return person.credential
-    if (this.#key !== null ? timingSafeEqual(sent, this.#key) : this.#insecure) return this.#shared
+    if (this.#key !== null && timingSafeEqual(sent, this.#key)) return this.#shared
+    if (this.issued !== undefined && isIssuedKey(given)) return this.issued.verify(given)
+    if (this.#tokens?.isToken(given)) return this.#tokens.verify(given)
+    if (this.#key === null && this.#insecure) return this.#shared
     throw new Fault('UNAUTHENTICATED')
   }
+}
+
+function withPerson(credential: Credential, person: BoundCredential): Credential {
+  return credential.kind === 'bound' ? credential : { ...credential, person }
 }
 
 function peopleOf(keys: Readonly<Record<string, string>> | null | undefined): readonly Person[] {

@@ -1,5 +1,5 @@
 import { GateError } from '../client/gate-error.ts'
-import type { ErrorCode } from '../core/errors.ts'
+import { ERRORS, type ErrorCode, type Fault } from '../core/errors.ts'
 import { CliError, EXIT, type ExitCode } from './exit.ts'
 
 const GIVE_KEY = 'Give the key with --key, or set ASYNCGATE_API_KEY.'
@@ -28,6 +28,8 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
     'An admin can see the rules with "asyncgate policies list" and change them with "policies set".',
   POLICY_NOT_FOUND:
     'Check the id; "asyncgate policies list" and "asyncgate policies patterns" show the rules and patterns.',
+  KEY_NOT_FOUND: 'Check the key_id and --tenant; "asyncgate keys list" shows the keys.',
+  KEY_NOT_ACTIVE: 'Create a new key with "asyncgate keys create".',
   LEASE_INVALID_OR_EXPIRED: '"asyncgate tasks show TASK" shows the current status of the task.',
   INVALID_STATE_TRANSITION: '"asyncgate tasks show TASK" shows the status of the task.',
   ALREADY_DECIDED: 'The first decision stands; "asyncgate approvals show TASK" shows it.',
@@ -65,6 +67,14 @@ export function refusal(error: GateError, withheld?: string): CliError {
     hintFor(code) ?? hint,
   ]
   return new CliError(exitCodeOf(status), `${message} (${code})`, lines.join('\n'), body)
+}
+
+/** The CLI error for an error of an operation that ran in this process. */
+export function faultRefusal(fault: Fault): CliError {
+  const { code, message, details } = fault
+  const hint = hintFor(code) ?? ERRORS[code].hint
+  const lines = [...detailLines(code, details), hint]
+  return new CliError(exitCodeOf(ERRORS[code].http), `${message} (${code})`, lines.join('\n'), fault.toJSON())
 }
 
 /** The error of a worker or scheduler that the server at `url` does not accept. */

@@ -1,15 +1,12 @@
-import { join } from 'node:path'
 import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config/index.ts'
-import { createLogger, type Logger, logErrors } from '../http/log.ts'
+import { createLogger, logErrors } from '../http/log.ts'
 import { warnOfCommands } from '../server/key-exposure.ts'
 import { type LocalKey, openLocalKey } from '../server/local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from '../server/open-server.ts'
 import { OperatorError } from '../server/operator-error.ts'
-import { dataFolder, serverFileName, writeServerFile } from '../server/server-file.ts'
-import { messageOf } from '../util/error-message.ts'
 import { ResourceStack } from '../util/resource-stack.ts'
-import { CliError, EXIT } from './exit.ts'
+import { announceServer, checkStart } from './announce.ts'
 import { type Output, warn } from './output.ts'
 import { exitCodeOf, limitStop, stopRequested } from './signals.ts'
 
@@ -25,6 +22,8 @@ export interface ProcessOptions extends OpenOptions {
   readonly isStdio?: boolean
   /** Resolves when the last client has gone. */
   readonly unneeded?: Promise<void>
+  /** Tells others where the server listens. Resolves with a function that takes this back. */
+  readonly announce?: (url: string) => Promise<() => void>
 }
 
 /** Runs a server until the process is asked to stop, then lets running work finish. */
@@ -32,10 +31,10 @@ export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Ready | Promise<Ready> = () => undefined,
-  { isStdio = false, unneeded, localKey = localKeyOf(config), ...options }: ProcessOptions = {},
+  { isStdio = false, unneeded, localKey = localKeyOf(config), ...given }: ProcessOptions = {},
 ): Promise<void> {
-  if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
-  for (const warning of config.warnings) warn(warning)
+  const { announce = (url) => announceServer(config, url, output, isStdio), ...options } = given
+  checkStart(config)
   const stopping = stopRequested(unneeded)
   const logger = createLogger(config.logLevel)
   let isOpen = false
@@ -57,12 +56,8 @@ export async function serveUntilStopped(
       },
       'listening',
     )
-    const remove = await announce(config, url, isStdio, logger)
+    const remove = await announce(url)
     process.once('exit', remove)
-    if (!isStdio) {
-      output.event({ event: 'listening', url })
-      output.print(`AsyncGate listening on ${url}`)
-    }
     stack.defer(warnOfCommands(server.upstreams, warn))
     const companion = await whenReady(server)
     stack.defer(() => companion?.stop())
@@ -88,25 +83,5 @@ function localKeyOf({ server }: Config): LocalKey | undefined {
     if (!(error instanceof OperatorError)) throw error
     warn(`${error.message}\nWithout it you cannot approve from the command line. ${error.hint}`)
     return undefined
-  }
-}
-
-/** Writes the file by which commands on this machine find the server. The server also works without it. */
-async function announce(
-  { database }: Config,
-  url: string,
-  isStdio: boolean,
-  logger: Logger,
-): Promise<() => void> {
-  const path = join(dataFolder(database), serverFileName(database, isStdio))
-  try {
-    return await writeServerFile(path, { url })
-  } catch (error) {
-    const reason = messageOf(error)
-    logger.info(
-      { path, reason },
-      'the file with the URL of this server cannot be written; commands need --url',
-    )
-    return () => {}
   }
 }

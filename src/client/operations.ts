@@ -3363,6 +3363,271 @@ export interface EndSessionAnswer {
   readonly canceled: number
 }
 
+export interface CreateKeyInput {
+  /** The principal of the key */
+  principal: {
+    /** agent, worker, service or human */
+    kind: PrincipalKind
+    /** Name of the principal */
+    id: string
+  }
+  /** What the principal may do */
+  role: 'agent' | 'worker' | 'viewer' | 'operator' | 'admin'
+  /** What the key is for, for example the name of a machine */
+  name?: string | undefined
+  /** Limits the key further than the role; no further limit if absent */
+  scopes?:
+    | readonly (
+        | 'tasks:read'
+        | 'tasks:write'
+        | 'tasks:lease'
+        | 'receipts:read'
+        | 'receipts:ack'
+        | 'admin:read'
+        | 'admin:write'
+      )[]
+    | undefined
+  /** For workers: the only capabilities with which the key can claim tasks; any if absent */
+  capabilities?: readonly string[] | undefined
+  /** When the key expires, as an ISO 8601 time; never if absent */
+  expires_at?: string | undefined
+}
+
+export interface CreateKeyAnswer {
+  /** Id of the key */
+  readonly key_id: string
+  /** How the key begins: aga, or agw for workers */
+  readonly prefix: 'aga' | 'agw'
+  /** What the key is for */
+  readonly name: string | null
+  /** The tenant of the key */
+  readonly tenant_id: string
+  /** The principal that every request with the key comes from */
+  readonly principal: Principal
+  /** The role of the principal */
+  readonly role: 'agent' | 'worker' | 'viewer' | 'operator' | 'admin'
+  /** What the key is limited to; null: everything that the role allows */
+  readonly scopes:
+    | readonly (
+        | 'tasks:read'
+        | 'tasks:write'
+        | 'tasks:lease'
+        | 'receipts:read'
+        | 'receipts:ack'
+        | 'admin:read'
+        | 'admin:write'
+      )[]
+    | null
+  /** The only capabilities with which the key can claim tasks; null: any */
+  readonly capabilities: readonly string[] | null
+  /** Whether the key is valid */
+  readonly state: 'active' | 'expired' | 'revoked'
+  /** When the key was created */
+  readonly created_at: string
+  /** The principal that created the key */
+  readonly created_by: string
+  /** When the key expires; null if it never does */
+  readonly expires_at: string | null
+  /** When the key was revoked; null if it was not */
+  readonly revoked_at: string | null
+  /** The principal that revoked the key; null if it was not revoked */
+  readonly revoked_by: string | null
+  /** Id of the key that replaces it; null if it was not rotated */
+  readonly replaced_by: string | null
+  /** When the key was last used, to within a minute; null if it was never used */
+  readonly last_used_at: string | null
+  /** The key. It is shown only here: store it now */
+  readonly key: string
+}
+
+export interface ListKeysInput {
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
+
+export interface ListKeysAnswer {
+  /** The keys of this page, by id */
+  readonly keys: readonly {
+    /** Id of the key */
+    readonly key_id: string
+    /** How the key begins: aga, or agw for workers */
+    readonly prefix: 'aga' | 'agw'
+    /** What the key is for */
+    readonly name: string | null
+    /** The tenant of the key */
+    readonly tenant_id: string
+    /** The principal that every request with the key comes from */
+    readonly principal: Principal
+    /** The role of the principal */
+    readonly role: 'agent' | 'worker' | 'viewer' | 'operator' | 'admin'
+    /** What the key is limited to; null: everything that the role allows */
+    readonly scopes:
+      | readonly (
+          | 'tasks:read'
+          | 'tasks:write'
+          | 'tasks:lease'
+          | 'receipts:read'
+          | 'receipts:ack'
+          | 'admin:read'
+          | 'admin:write'
+        )[]
+      | null
+    /** The only capabilities with which the key can claim tasks; null: any */
+    readonly capabilities: readonly string[] | null
+    /** Whether the key is valid */
+    readonly state: 'active' | 'expired' | 'revoked'
+    /** When the key was created */
+    readonly created_at: string
+    /** The principal that created the key */
+    readonly created_by: string
+    /** When the key expires; null if it never does */
+    readonly expires_at: string | null
+    /** When the key was revoked; null if it was not */
+    readonly revoked_at: string | null
+    /** The principal that revoked the key; null if it was not revoked */
+    readonly revoked_by: string | null
+    /** Id of the key that replaces it; null if it was not rotated */
+    readonly replaced_by: string | null
+    /** When the key was last used, to within a minute; null if it was never used */
+    readonly last_used_at: string | null
+  }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
+export interface GetKeyInput {
+  /** Id of the key, the part that is not secret */
+  key_id: string
+}
+
+export interface GetKeyAnswer {
+  /** Id of the key */
+  readonly key_id: string
+  /** How the key begins: aga, or agw for workers */
+  readonly prefix: 'aga' | 'agw'
+  /** What the key is for */
+  readonly name: string | null
+  /** The tenant of the key */
+  readonly tenant_id: string
+  /** The principal that every request with the key comes from */
+  readonly principal: Principal
+  /** The role of the principal */
+  readonly role: 'agent' | 'worker' | 'viewer' | 'operator' | 'admin'
+  /** What the key is limited to; null: everything that the role allows */
+  readonly scopes:
+    | readonly (
+        | 'tasks:read'
+        | 'tasks:write'
+        | 'tasks:lease'
+        | 'receipts:read'
+        | 'receipts:ack'
+        | 'admin:read'
+        | 'admin:write'
+      )[]
+    | null
+  /** The only capabilities with which the key can claim tasks; null: any */
+  readonly capabilities: readonly string[] | null
+  /** Whether the key is valid */
+  readonly state: 'active' | 'expired' | 'revoked'
+  /** When the key was created */
+  readonly created_at: string
+  /** The principal that created the key */
+  readonly created_by: string
+  /** When the key expires; null if it never does */
+  readonly expires_at: string | null
+  /** When the key was revoked; null if it was not */
+  readonly revoked_at: string | null
+  /** The principal that revoked the key; null if it was not revoked */
+  readonly revoked_by: string | null
+  /** Id of the key that replaces it; null if it was not rotated */
+  readonly replaced_by: string | null
+  /** When the key was last used, to within a minute; null if it was never used */
+  readonly last_used_at: string | null
+}
+
+export interface RotateKeyInput {
+  /** Id of the key, the part that is not secret */
+  key_id: string
+  /** How long the old key stays valid; a day if absent, 0 to end it now */
+  overlap_seconds?: number | undefined
+}
+
+export type RotateKeyAnswer = CreateKeyAnswer
+
+export interface RevokeKeyInput {
+  /** Id of the key, the part that is not secret */
+  key_id: string
+}
+
+export type RevokeKeyAnswer = GetKeyAnswer
+
+export interface ListAuditInput {
+  /** Only events with this name */
+  event?:
+    | 'auth_success'
+    | 'auth_failure'
+    | 'authorization_failure'
+    | 'cross_tenant_attempt'
+    | 'rate_limit_exceeded'
+    | 'quota_exceeded'
+    | 'key_created'
+    | 'key_rotated'
+    | 'key_revoked'
+    | 'admin_action'
+    | 'console_sign_in'
+    | 'console_sign_in_failure'
+    | 'events_dropped'
+    | undefined
+  /** Only events of this actor, as kind:id */
+  principal?: string | undefined
+  /** Only events of this severity */
+  severity?: 'info' | 'warning' | 'critical' | undefined
+  /** Only events at or after this time */
+  from?: string | undefined
+  /** Only events before this time */
+  to?: string | undefined
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
+
+export interface ListAuditAnswer {
+  /** The events of this page, newest first */
+  readonly events: readonly {
+    /** Id of the event; ids sort by time */
+    readonly id: string
+    /** When it happened */
+    readonly at: string
+    /** What happened; see docs/audit.md */
+    readonly event: string
+    /** info, warning or critical */
+    readonly severity: 'info' | 'warning' | 'critical'
+    /** Whether the request succeeded */
+    readonly outcome: 'success' | 'failure'
+    /** The actor as kind:id; null if it is unknown */
+    readonly principal: string | null
+    /** What it is about, such as the id of a key */
+    readonly subject: string | null
+    /** Why a request was refused */
+    readonly reason: string | null
+    /** Address of the connection; behind a proxy, of the proxy */
+    readonly ip: string | null
+    /** User-Agent of the request */
+    readonly user_agent: string | null
+    /** X-Request-Id of the request */
+    readonly request_id: string | null
+    /** Id of the issued key of the request */
+    readonly key_id: string | null
+    /** More, without secrets */
+    readonly details: Readonly<Record<string, unknown>>
+  }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
 export type GetConfigInput = Record<string, never>
 
 export interface GetConfigAnswer {
@@ -3549,6 +3814,12 @@ export const ROUTES = {
   getSession: { method: 'GET', path: '/v1/sessions/{session_id}', actor: 'agent', repeatable: true },
   setSession: { method: 'POST', path: '/v1/sessions/{session_id}', actor: 'anyone', repeatable: true },
   endSession: { method: 'POST', path: '/v1/sessions/{session_id}/end', actor: 'agent', repeatable: true },
+  createKey: { method: 'POST', path: '/v1/keys', actor: 'anyone', repeatable: false },
+  listKeys: { method: 'GET', path: '/v1/keys', actor: 'anyone', repeatable: true },
+  getKey: { method: 'GET', path: '/v1/keys/{key_id}', actor: 'anyone', repeatable: true },
+  rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate', actor: 'anyone', repeatable: false },
+  revokeKey: { method: 'POST', path: '/v1/keys/{key_id}/revoke', actor: 'anyone', repeatable: true },
+  listAudit: { method: 'GET', path: '/v1/audit', actor: 'anyone', repeatable: true },
   getConfig: { method: 'GET', path: '/v1/config', actor: 'anyone', repeatable: true },
   health: { method: 'GET', path: '/v1/health', actor: 'anyone', repeatable: true },
 } as const satisfies Record<string, Route>
@@ -3951,6 +4222,36 @@ export abstract class Operations {
   /** End a session. Ends a session. With mode cancel its queued and running calls are canceled; calls that wait for approval stay. With mode run its calls are completed. A client that calls again gets a new session. */
   endSession(input: EndSessionInput, options?: CallOptions): Promise<EndSessionAnswer> {
     return this.call(ROUTES.endSession, input, options)
+  }
+
+  /** Create a key. For admins: issues a key for one principal of your tenant. Requests with the key come from that principal, with that role. The response contains the key, which is not shown again. */
+  createKey(input: CreateKeyInput, options?: CallOptions): Promise<CreateKeyAnswer> {
+    return this.call(ROUTES.createKey, input, options)
+  }
+
+  /** List keys. For admins: the keys of your tenant, without their secrets. Repeat with next_cursor until it is null. */
+  listKeys(input: ListKeysInput = {}, options?: CallOptions): Promise<ListKeysAnswer> {
+    return this.call(ROUTES.listKeys, input, options)
+  }
+
+  /** Get a key. For admins: one key, without its secret. */
+  getKey(input: GetKeyInput, options?: CallOptions): Promise<GetKeyAnswer> {
+    return this.call(ROUTES.getKey, input, options)
+  }
+
+  /** Rotate a key. For admins: issues a new key for the same principal, with the same limits. The old key stays valid for overlap_seconds, so that programs can change over. If the response is lost, rotate again and revoke the key that was lost. */
+  rotateKey(input: RotateKeyInput, options?: CallOptions): Promise<RotateKeyAnswer> {
+    return this.call(ROUTES.rotateKey, input, options)
+  }
+
+  /** Revoke a key. For admins: ends a key. Every server refuses it within a second, and ends the requests that still wait with it. */
+  revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<RevokeKeyAnswer> {
+    return this.call(ROUTES.revokeKey, input, options)
+  }
+
+  /** List the audit log. For admins: security events of your tenant, newest first: refused requests, keys, admin actions, sign-ins. A page may be empty although next_cursor is not null: repeat until it is null. */
+  listAudit(input: ListAuditInput = {}, options?: CallOptions): Promise<ListAuditAnswer> {
+    return this.call(ROUTES.listAudit, input, options)
   }
 
   /** Get the server configuration. Version, instance, receipt mode and capabilities of this server. The response never contains a secret. */

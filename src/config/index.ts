@@ -11,6 +11,7 @@ import {
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
+import { type OauthValues, oauthProblems, oauthTable, oauthWarnings } from './oauth.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
 import { type ServerValues, serverTable } from './server.ts'
@@ -43,6 +44,7 @@ export interface Config {
   readonly results: ResultsValues
   /** Null if email is disabled. */
   readonly email: EmailConfig | null
+  readonly oauth: OauthValues
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -92,7 +94,8 @@ export function reportConfig(options: ConfigOptions): Report {
   const engine = engineTable.safeParse(raw)
   const email = emailTable.safeParse(raw)
   const results = resultsTable.safeParse(raw)
-  const issues = [server, engine, results, email].flatMap((table) => table.error?.issues ?? [])
+  const oauth = oauthTable.safeParse(raw)
+  const issues = [server, engine, results, email, oauth].flatMap((table) => table.error?.issues ?? [])
   const problems = [
     ...file.problems,
     ...environment.problems,
@@ -100,6 +103,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
     ...(email.success ? emailProblems(email.data) : []),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
+    ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
     ...raw,
@@ -107,6 +111,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...engine.data,
     ...results.data,
     ...email.data,
+    ...oauth.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -123,8 +128,16 @@ export function reportConfig(options: ConfigOptions): Report {
       engine.success &&
       results.success &&
       email.success &&
+      oauth.success &&
       problems.length === 0 && {
-        config: assemble(server.data, engine.data, results.data, email.data, isGiven('instance_id')),
+        config: assemble(
+          server.data,
+          engine.data,
+          results.data,
+          email.data,
+          oauth.data,
+          isGiven('instance_id'),
+        ),
       }),
   }
 }
@@ -134,6 +147,7 @@ function assemble(
   engine: EngineValues,
   results: ResultsValues,
   emailValues: EmailValues,
+  oauth: OauthValues,
   idIsGiven: boolean,
 ): Config {
   const email = emailOf(emailValues)
@@ -146,8 +160,9 @@ function assemble(
     logLevel: server.debug ? 'debug' : server.log_level,
     results,
     email,
+    oauth,
     refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...emailRefusals(email)],
-    warnings: warnings(server),
+    warnings: [...warnings(server), ...oauthWarnings(oauth, server)],
   }
 }
 

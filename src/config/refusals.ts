@@ -32,13 +32,6 @@ export function refusals(
         'Set ASYNCGATE_API_KEY (and not ASYNCGATE_ALLOW_INSECURE_DEV), or ASYNCGATE_HOST=127.0.0.1.',
     )
   }
-  if (api_key === null && env !== 'development') {
-    found.push(
-      `ASYNCGATE_ENV is ${env} and there is no key. Set ASYNCGATE_API_KEY, for example to $(openssl rand -hex 32).`,
-    )
-  } else if (api_key === null && !allow_insecure_dev && !isLoopback(host)) {
-    found.push(`Listening on ${host} needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1.`)
-  }
   if (env !== 'development') found.push(...weakKeys(values))
   if (api_key !== null && Object.values(values.admin_keys ?? {}).includes(api_key)) {
     found.push(
@@ -80,21 +73,9 @@ function weakKeys({ api_key, admin_keys }: ServerValues): string[] {
 
 /** Settings that are safe, but probably not intended. */
 export function warnings(values: ServerValues): string[] {
-  const { env, host, api_key, admin_keys, allow_insecure_dev, allowed_hosts, public_url } = values
+  const { env, host, allowed_hosts, public_url } = values
   const found: string[] = []
-  if (api_key === null && !allow_insecure_dev) {
-    found.push(
-      'There is no key, so every request will be refused. Set ASYNCGATE_API_KEY; ' +
-        'or, to try it out on this machine, run "asyncgate dev".',
-    )
-  }
   if (env === 'development') found.push(...weakKeys(values))
-  else if (api_key !== null && admin_keys === null) {
-    found.push(
-      'No one can approve tasks, change policies or sign in to the console: that requires the key of a person. ' +
-        'Set ASYNCGATE_ADMIN_KEYS to give people keys.',
-    )
-  }
   if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0 && public_url === null) {
     found.push(
       'Only requests to localhost are accepted. ' +

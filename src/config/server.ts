@@ -201,6 +201,10 @@ export const serverTable = z.object({
     'Action for tasks that no rule matches: ALLOW, BLOCK or REQUIRE_APPROVAL.',
   ),
   upstream_default: action.default('BLOCK', 'Action for upstream tool calls that no rule matches.'),
+  audit_retention_days: integer(1, 36_500).default(
+    90,
+    'How long events of the audit log are stored; see docs/audit.md.',
+  ),
   url: text.default(DEFAULT_URL, 'URL of the server that CLI client commands use.'),
 })
 

@@ -28,7 +28,7 @@ export const UNSUPPORTED: Readonly<Record<string, string>> = {
   'metagate_*': 'bootstrapping from MetaGate',
   'rate_limit_*': 'rate limits',
   'cors_*': 'CORS settings other than ALLOWED_ORIGINS',
-  'jwt_*': 'JWT credentials',
+  'jwt_*': 'JWT settings other than OAUTH_*',
   receipt_mode: 'sending receipts to ReceiptGate',
   redis_url: 'rate limits',
   receipt_retention_days: 'retention',

@@ -2,6 +2,7 @@ import { withoutPassword } from './database.ts'
 import { emailTable } from './email.ts'
 import { engineTable } from './engine.ts'
 import { type About, about } from './kinds.ts'
+import { oauthTable } from './oauth.ts'
 import { resultsTable } from './results.ts'
 import { serverTable } from './server.ts'
 import { UNSUPPORTED, variableOf } from './sources.ts'
@@ -18,6 +19,7 @@ export const TABLE: readonly TableRow[] = Object.entries({
   ...engineTable.shape,
   ...resultsTable.shape,
   ...emailTable.shape,
+  ...oauthTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)
   if (known === undefined) throw new Error(`The setting ${name} was not created by a Kind.`)

@@ -1,27 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { callerOf } from '../auth/caller.ts'
-import type { Authenticator, AuthHeaders } from '../auth/credential.ts'
+import type { Authenticator, AuthHeaders, BoundCredential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
-import type { Caller } from '../core/principal.ts'
+import { type Caller, DEFAULT_TENANT, principalKey } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import { listApprovals } from '../features/questions/approvals.ts'
 import { hasBody, readBody } from '../http/body.ts'
+import { endWithKey } from '../http/context.ts'
 import { EventStreams } from '../http/event-stream.ts'
 import { checkHost, type GuardSettings } from '../http/guard.ts'
+import { HttpOrigin, requestIdHeader } from '../http/origin.ts'
 import { link, textIn } from './fields.ts'
 import { icon, layout } from './layout.ts'
 import { errorPage, followLinkPage, loginPage } from './pages/public.ts'
 import { findRoute, pageOf } from './routes.ts'
 import { loadAssets, send, sendAsset, sendRedirect } from './send.ts'
-import {
-  callerFor,
-  checkSameOrigin,
-  readCookie,
-  type SignIn,
-  SignIns,
-  signingSecret,
-  writeCookie,
-} from './sign-in.ts'
+import { callerFor, checkSameOrigin, readCookie, type SignIn, SignIns, writeCookie } from './sign-in.ts'
 import type { Page, Reply, Visit } from './visit.ts'
 
 export interface ConsoleOptions {
@@ -29,8 +23,8 @@ export interface ConsoleOptions {
   readonly authenticator: Authenticator
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
-  /** All keys of the server if people have keys; cookies are signed with a secret that is derived from them. */
-  readonly keys: readonly string[]
+  /** Signs the cookies of sign-ins. */
+  readonly secret: Buffer
   readonly onError: (error: unknown) => void
 }
 
@@ -48,6 +42,13 @@ const MAX_SIGN_IN_BYTES = 64 * 1024
 
 const MAX_COUNTED_APPROVALS = 99
 
+interface Visitor {
+  readonly signIn: SignIn
+  readonly caller: Caller
+  /** The issued key of the sign-in. */
+  readonly credential?: BoundCredential
+}
+
 /** The web console, below /console. */
 export class Console {
   readonly #options: ConsoleOptions
@@ -57,7 +58,7 @@ export class Console {
 
   constructor(options: ConsoleOptions) {
     this.#options = options
-    this.#signIns = new SignIns(signingSecret(options.keys))
+    this.#signIns = new SignIns(options.secret)
   }
 
   get #acceptsNames(): boolean {
@@ -74,6 +75,7 @@ export class Console {
       checkHost(request.headers, this.#options.guard)
       await this.#respond(request, response)
     } catch (error) {
+      this.#options.gate.audit.refused(error, { origin: originOf(request, response) })
       if (!(error instanceof Fault)) this.#options.onError(error)
       if (response.headersSent || response.destroyed) response.destroy()
       else this.#show(response, errorPage(error instanceof Fault ? error : new Fault('INTERNAL_ERROR')))
@@ -94,8 +96,8 @@ export class Console {
       if (isForm) return this.#signIn(request, response)
       return this.#show(response, loginPage({ query: searchParams, acceptsNames: this.#acceptsNames }))
     }
-    const signIn = this.#signInOf(request, response)
-    if (signIn !== undefined) return this.#visit(request, response, url, signIn)
+    const visitor = await this.#visitorOf(request, response)
+    if (visitor !== undefined) return this.#visit(request, response, url, visitor)
     if (!isForm && request.headers['sec-fetch-site'] === 'cross-site') {
       return this.#show(response, followLinkPage(ownPath(pathname + url.search)))
     }
@@ -103,19 +105,27 @@ export class Console {
     return sendRedirect(response, link('/console/login', { next }))
   }
 
-  async #visit(request: IncomingMessage, response: ServerResponse, url: URL, signIn: SignIn): Promise<void> {
+  async #visit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    { signIn, caller, credential }: Visitor,
+  ): Promise<void> {
     const { gate } = this.#options
     const { pathname, searchParams: query } = url
-    const caller = callerFor(signIn)
-    if (pathname === '/console/events') return this.#stream(response, caller, textIn(query, 'task_id'))
+    if (pathname === '/console/events') {
+      if (credential !== undefined) endWithKey(this.#options, response, credential)
+      return this.#stream(response, caller, textIn(query, 'task_id'))
+    }
     const isForm = request.method === 'POST'
     const form = isForm ? await this.#readForm(request, signIn) : new URLSearchParams()
     if (pathname === '/console/logout') return this.#signOut(request, response)
+    const origin = originOf(request, response)
     const disconnected = new AbortController()
     response.once('close', () => disconnected.abort())
     const call: Visit['call'] = (operation, input) => {
       const given = Object.entries(input).filter(([, value]) => value !== undefined)
-      return gate.call(operation, caller, Object.fromEntries(given), disconnected.signal)
+      return gate.call(operation, { ...caller, origin }, Object.fromEntries(given), disconnected.signal)
     }
     const token = this.#signIns.formToken(signIn)
     let reply: Reply
@@ -148,17 +158,27 @@ export class Console {
     )
   }
 
-  /** The sign-in of a request. A server that requires no key signs every visitor in. */
-  #signInOf(request: IncomingMessage, response: ServerResponse): SignIn | undefined {
+  /** The visitor that a request comes from. A server that requires no key signs every visitor in. */
+  async #visitorOf(request: IncomingMessage, response: ServerResponse): Promise<Visitor | undefined> {
     const cookie = readCookie(request)
     const known = cookie === undefined ? undefined : this.#signIns.read(cookie)
-    if (known !== undefined) return known
+    if (known?.key_id !== undefined) return this.#visitorWithKey(known, known.key_id)
+    if (known !== undefined) return { signIn: known, caller: callerFor(known) }
     try {
-      return this.#begin(request, response, this.#personOf({}, OPERATOR), false)
+      const caller = await this.#personOf({}, OPERATOR)
+      return { signIn: this.#begin(request, response, caller, false), caller }
     } catch (error) {
       if (error instanceof Fault) return undefined
       throw error
     }
+  }
+
+  /** A sign-in with an issued key has the current limits of the key, and ends with it. */
+  async #visitorWithKey(signIn: SignIn, keyId: string): Promise<Visitor | undefined> {
+    const credential = await this.#options.authenticator.issued?.current(keyId)
+    if (credential === undefined) return undefined
+    const { kind: _, ...caller } = credential
+    return { signIn, caller, credential }
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, caller: Caller, key: boolean): SignIn {
@@ -171,21 +191,48 @@ export class Console {
     const form = await readFields(request, Math.min(this.#options.maxBodyBytes, MAX_SIGN_IN_BYTES))
     const next = ownPath(form.get('next'))
     try {
-      const caller = this.#personOf({ 'x-api-key': textIn(form, 'key') ?? '' }, textIn(form, 'name'))
+      const caller = await this.#personOf({ 'x-api-key': textIn(form, 'key') ?? '' }, textIn(form, 'name'))
       this.#begin(request, response, caller, true)
+      this.#recordSignIn(request, response, caller)
       sendRedirect(response, next)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
+      this.#recordRefusal(request, response, error)
       const query = new URLSearchParams({ next })
       const name = form.get('name') ?? ''
       this.#show(response, loginPage({ query, acceptsNames: this.#acceptsNames, name, fault: error }))
     }
   }
 
+  #recordSignIn(request: IncomingMessage, response: ServerResponse, caller: Caller): void {
+    const { tenant, principal, key_id } = caller
+    const origin = originOf(request, response)
+    this.#options.gate.audit.record({
+      event: 'console_sign_in',
+      tenant,
+      principal: principalKey(principal),
+      key_id,
+      origin,
+    })
+  }
+
+  #recordRefusal(request: IncomingMessage, response: ServerResponse, { message: reason }: Fault): void {
+    const origin = originOf(request, response)
+    this.#options.gate.audit.record({
+      event: 'console_sign_in_failure',
+      tenant: DEFAULT_TENANT,
+      reason,
+      origin,
+    })
+  }
+
   /** The person of a credential, or the named person where names are accepted. */
-  #personOf(headers: AuthHeaders, name: string | undefined): Caller {
-    const credential = this.#options.authenticator.authenticate(headers)
+  async #personOf(headers: AuthHeaders, name: string | undefined): Promise<Caller> {
+    const credential = await this.#options.authenticator.authenticate(headers)
     if (credential.kind === 'shared') this.#checkName(name)
+    // A sign-in has neither the scopes nor the end of a token.
+    else if (credential.token !== undefined)
+      throw new Fault('FORBIDDEN', {}, 'An access token cannot be used to sign in. Use your own key.')
     const fields = credential.kind === 'bound' ? {} : { principal_kind: 'human', principal_id: name }
     const { caller } = callerOf(credential, ANY_CALL, fields)
     if (caller.principal.kind !== 'human')
@@ -230,6 +277,10 @@ async function openApprovals(call: Visit['call']): Promise<string> {
     if (error instanceof Fault) return ''
     throw error
   }
+}
+
+function originOf(request: IncomingMessage, response: ServerResponse): HttpOrigin {
+  return new HttpOrigin(request, requestIdHeader(response))
 }
 
 /** A form as browsers send it. */

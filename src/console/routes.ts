@@ -1,6 +1,8 @@
 import { Fault } from '../core/errors.ts'
 import { type Params, Router } from '../http/router.ts'
 import { approvalRoutes } from './pages/approvals.ts'
+import { auditRoutes } from './pages/audit.ts'
+import { keyRoutes } from './pages/keys.ts'
 import { policyRoutes } from './pages/policies.ts'
 import { sessionRoutes } from './pages/sessions.ts'
 import { taskRoutes } from './pages/tasks.ts'
@@ -14,6 +16,8 @@ const router = new Router<ConsoleRoute>([
   ...sessionRoutes,
   ...upstreamRoutes,
   ...policyRoutes,
+  ...keyRoutes,
+  ...auditRoutes,
 ])
 
 export function findRoute(

@@ -15,6 +15,8 @@ const signInShape = z.strictObject({
   role: z.enum(ROLES),
   /** Whether the person signed in with a key or a name. */
   key: z.boolean(),
+  /** The issued key of the sign-in, which ends with the key. */
+  key_id: z.string().max(64).optional(),
   /** Binds forms to this sign-in. */
   nonce: z.string().min(16).max(64),
   until: z.int(),
@@ -32,9 +34,10 @@ export class SignIns {
     this.#now = now
   }
 
-  begin({ tenant, principal, role }: Caller, key: boolean): SignIn {
+  begin({ tenant, principal, role, key_id }: Caller, key: boolean): SignIn {
     const nonce = randomBytes(16).toString('base64url')
-    return { tenant, person: principal.id, role, key, nonce, until: this.#now() + SIGN_IN_SECONDS * 1000 }
+    const until = this.#now() + SIGN_IN_SECONDS * 1000
+    return { tenant, person: principal.id, role, key, nonce, until, ...(key_id !== undefined && { key_id }) }
   }
 
   write(signIn: SignIn): string {
@@ -73,21 +76,15 @@ function isSame(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** All keys of a server on which people have keys; none if only agents and workers have one. */
-export function signingKeys({ api_key, admin_keys, local_keys }: AuthSettings): readonly string[] {
-  const personal = Object.values({ ...local_keys, ...admin_keys })
-  return personal.length === 0 || api_key === null ? personal : [api_key, ...personal]
-}
-
 /**
- * The secret that signs cookies. It is derived from the keys of the server, so all instances with the same keys accept
- * each other's cookies, and changing a key invalidates them. The keys must include one that only people have: a caller
- * who knows all of them can sign in as anyone. Without keys the secret is random.
+ * The secret that signs cookies. It is derived from a secret of the database and the keys of the server, so all servers
+ * with the same keys accept each other's cookies, and changing a key invalidates them.
  */
-export function signingSecret(keys: readonly string[]): Buffer {
-  if (keys.length === 0) return randomBytes(32)
-  const material = JSON.stringify(keys.toSorted())
-  return Buffer.from(hkdfSync('sha256', material, 'asyncgate', 'console sign-in 2', 32))
+export function signingSecret(ofDatabase: Buffer, settings: AuthSettings): Buffer {
+  const { api_key, admin_keys, local_keys } = settings
+  const keys = [api_key, ...Object.values({ ...local_keys, ...admin_keys })].filter((key) => key !== null)
+  const salt = JSON.stringify(keys.toSorted())
+  return Buffer.from(hkdfSync('sha256', ofDatabase, salt, 'console sign-in 3', 32))
 }
 
 /** Browsers share cookies between all ports of a host, so the name contains the port. */

@@ -145,6 +145,18 @@ export const ERRORS = {
     message: 'There is no such rule or redaction pattern.',
     hint: 'Check the id; list_policies and list_redaction_patterns list the existing ones.',
   },
+  KEY_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such key.',
+    hint: 'Check the key_id; list_keys lists the keys of the tenant.',
+  },
+  KEY_NOT_ACTIVE: {
+    http: 409,
+    retryable: false,
+    message: 'The key has expired or was revoked.',
+    hint: 'Create a new key with create_key.',
+  },
   LEASE_NOT_FOUND: {
     http: 404,
     retryable: false,
@@ -336,6 +348,12 @@ export const ERRORS = {
     retryable: true,
     message: 'The upstream did not answer in time.',
     hint: 'The call may have had its effect. Check that before it is sent again, unless the tool is idempotent.',
+  },
+  ISSUER_UNAVAILABLE: {
+    http: 503,
+    retryable: true,
+    message: 'The issuer of the access token cannot be reached, so the token cannot be verified.',
+    hint: 'The token may still be valid. Send the request again after a short pause.',
   },
   OVERLOADED: {
     http: 503,

@@ -1,4 +1,5 @@
 import { invalid } from './errors.ts'
+import type { Scope } from './scopes.ts'
 
 export const PRINCIPAL_KINDS = ['agent', 'worker', 'service', 'human', 'system'] as const
 export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number]
@@ -12,15 +13,37 @@ export interface Principal {
 /** `kind:id`, the form in which a principal is stored and compared. */
 export type PrincipalKey = `${PrincipalKind}:${string}`
 
-export const ROLES = ['agent', 'worker', 'admin', 'system'] as const
+/** Viewers read everything of their tenant; operators also end, retry and approve tasks; admins do everything. */
+export const ROLES = ['agent', 'worker', 'viewer', 'operator', 'admin', 'system'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Who a request comes from. The credential decides all three; nothing in the input can change them. */
+/** Where a request comes from, for the audit log. */
+export interface RequestOrigin {
+  readonly request_id: string | null
+  /** The address of the connection. Behind a proxy it is that of the proxy. */
+  readonly ip: string | null
+  readonly user_agent: string | null
+  /** The addresses that proxies claim in X-Forwarded-For. Any client can send this. */
+  readonly forwarded_for: string | null
+}
+
+/** Who a request comes from. The credential decides all of this; nothing in the input can change it. */
 export interface Caller {
   readonly tenant: string
   readonly principal: Principal
   readonly role: Role
+  /** What the credential is limited to, below the permissions of the role; no limits if absent. */
+  readonly scopes?: readonly Scope[]
+  /** The only capabilities with which a worker may claim tasks; any if absent. */
+  readonly capabilities?: readonly string[]
+  /** The issued key of the request. */
+  readonly key_id?: string
+  /** Absent for calls of this process, and for clients on stdin. */
+  readonly origin?: RequestOrigin
 }
+
+/** The tenant of credentials that name none, and of the server itself. */
+export const DEFAULT_TENANT = 'default'
 
 /** AsyncGate itself, as the author of receipts. */
 export const GATE: PrincipalKey = 'service:asyncgate'

@@ -1,8 +1,10 @@
+import { listAudit } from './audit/list-audit.ts'
 import type { Operation } from './define-operation.ts'
 import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
 import { sendEmail } from './email/send-email.ts'
 import { inboxStats, listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
+import { createKey, getKey, listKeys, revokeKey, rotateKey } from './keys/operations.ts'
 import { appendLogs } from './leases/append-logs.ts'
 import { complete, completeMany, fail } from './leases/complete.ts'
 import { leaseNext } from './leases/lease-next.ts'
@@ -131,6 +133,12 @@ export const CATALOGUE = [
   getSession,
   setSession,
   endSession,
+  createKey,
+  listKeys,
+  getKey,
+  rotateKey,
+  revokeKey,
+  listAudit,
   getConfig,
   health,
 ] as const

@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import { checkRole, type Permission } from '../core/authorization.ts'
+import { checkPermission, type Permission } from '../core/authorization.ts'
 import type { Caller } from '../core/principal.ts'
 import type { OperationSet } from '../core/tool-sets.ts'
+import type { AuditEventName } from './audit/port.ts'
+import { isAdminAction, recordAction, recordRefusal } from './audit/recording.ts'
 import { parse } from './input.ts'
 import type { Services } from './services.ts'
 
@@ -21,7 +23,7 @@ interface Description<Name extends string, Input extends z.ZodObject, Output ext
   readonly description: string
   readonly input: Input
   readonly output: Output
-  /** The permission that the role of the caller must include. */
+  /** The permission that the role and the scopes of the caller must include. */
   readonly access: Permission
   /** What repeating the same request does, where that depends on its fields. */
   readonly repeat?: string
@@ -34,11 +36,17 @@ interface Description<Name extends string, Input extends z.ZodObject, Output ext
   readonly needsPerson?: true
   /** Whether it may run as long as a wait does; it then stops between two steps when its caller disconnects. */
   readonly isLong?: true
+  /** Whether a request has many items. The server reads few such requests at a time. */
+  readonly isBulk?: true
   /** The tool sets that include it. The set `all` always does. */
   readonly toolsets?: readonly OperationSet[]
   /** The fields that a model is shown; all of them if absent. The others are accepted too. */
   readonly modelFields?: readonly string[]
   readonly summary?: SummaryView<z.output<Output>>
+  /** The audit event of a successful call that an admin makes; admin_action if absent. */
+  readonly auditEvent?: AuditEventName
+  /** The field of the input or the response that names what was changed; if absent, the first one of the path. */
+  readonly auditSubject?: string
 }
 
 type Path = `/v1/${string}`
@@ -101,14 +109,22 @@ export function defineOperation<
   Input extends z.ZodObject,
   Output extends z.ZodType<object>,
 >(definition: Definition<Name, Input, Output>): Operation<Name, Input, Output> {
+  const described = { actor: 'anyone', effect: READS, ...definition } as const
+  const isAction = isAdminAction(described)
   return {
-    actor: 'anyone',
-    effect: READS,
-    ...definition,
+    ...described,
     async call(services, caller, input, signal) {
-      checkRole(caller, definition.access)
-      const given = definition.normalize === undefined ? input : definition.normalize(input)
-      return definition.run(services, caller, parse(definition.input, given), signal)
+      try {
+        checkPermission(caller, definition.access)
+        const given = definition.normalize === undefined ? input : definition.normalize(input)
+        const parsed = parse(definition.input, given)
+        const output = await definition.run(services, caller, parsed, signal)
+        if (isAction) recordAction(services.audit, described, caller, parsed, output)
+        return output
+      } catch (error) {
+        recordRefusal(services.audit, error, caller, definition.name)
+        throw error
+      }
     },
   }
 }

@@ -1,6 +1,8 @@
 import type { z } from 'zod'
-import type { Caller, PrincipalKey } from '../core/principal.ts'
+import { type Caller, DEFAULT_TENANT, type PrincipalKey, type RequestOrigin } from '../core/principal.ts'
 import type { CommitListener, TaskListener } from '../engine/events.ts'
+import type { AuditEvent } from './audit/port.ts'
+import { type Proven, type Refused, recordRefusal } from './audit/recording.ts'
 import { type CATALOGUE, OPERATIONS } from './catalogue.ts'
 import type { Operation } from './define-operation.ts'
 import { getInboxItem } from './inbox/list-inbox.ts'
@@ -43,11 +45,12 @@ export type Gate = ReturnType<typeof openGate>
  */
 export function openGate(options: GateOptions) {
   const services = new Services(options)
-  const { engine, uploads, scheduleWatch, upstreams } = services
+  const { engine, uploads, scheduleWatch, upstreams, audit, keyUses } = services
   if (options.sweeping ?? true) {
     engine.sweeps.start()
     uploads.start()
     scheduleWatch.start()
+    audit.startSweeps()
   }
   return {
     ...operationMethods(services),
@@ -115,6 +118,21 @@ export function openGate(options: GateOptions) {
       clientLeft(services, tenant, instance, principal),
     /** The queue from which the gateway claims its calls. */
     toolCalls: services.toolCalls,
+    /** A secret of the database for one purpose, the same on all servers. */
+    secretFor: (purpose: string) => engine.secretFor(purpose),
+    /** The issued keys of all tenants. */
+    keys: services.keys,
+    /** The audit log. */
+    audit: {
+      record: (event: AuditEvent) => audit.record(event),
+      /** Records a refused request, if it concerns security. Refusals of operations are recorded already. */
+      refused: (error: unknown, from: Omit<Refused, 'tenant'> & { tenant?: string | undefined }) =>
+        recordRefusal(audit, error, { ...from, tenant: from.tenant ?? DEFAULT_TENANT }),
+      /** Records the first use of a key in an hour. */
+      authenticated: (proven: Proven, origin?: RequestOrigin) => keyUses.used(proven, origin),
+      /** Removes events after their retention period. Resolves with their number. */
+      sweep: (now?: number) => audit.sweep(now),
+    },
     checkHealth: () => checkHealth(engine.store),
     settings: engine.settings,
     /** URLs of the console. */
@@ -130,6 +148,8 @@ export function openGate(options: GateOptions) {
     stats: () => stats(services),
     /** Processes expired leases, timeouts and due delays. Resolves with the number of tasks. */
     sweep: () => engine.sweeps.sweep(),
+    /** Resolves when everything that finished requests left to be written has been written. */
+    settled: () => services.settled(),
     /** Stops sweeping, lets waiting calls return and running ones finish, and closes the store. */
     async close() {
       await services.stop()

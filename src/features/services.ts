@@ -1,6 +1,9 @@
 import { Engine, type EngineOptions } from '../engine/engine.ts'
+import { AuditLog } from './audit/audit-log.ts'
+import { KeyUses } from './audit/recording.ts'
 import type { Mail } from './email/email.ts'
 import { Fetches } from './inbox/fetches.ts'
+import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
 import { type Address, Links } from './links.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
@@ -32,6 +35,8 @@ export interface ServicesOptions extends EngineOptions {
   readonly upstreams?: UpstreamRegistry
   /** The default actions, and the fixed rules that no operation can change. */
   readonly policy?: PolicyOptions
+  /** How long events of the audit log are stored. */
+  readonly auditRetentionDays?: number
 }
 
 /** The registries and ports that operations use, on top of the engine. */
@@ -54,7 +59,10 @@ export class Services {
   readonly policies: StoredPolicies
   readonly blockedTools: BlockedTools
   readonly toolCalls: ToolCallQueue
+  readonly keys: Keys
   readonly links: Links
+  readonly audit: AuditLog
+  readonly keyUses: KeyUses
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
@@ -77,6 +85,9 @@ export class Services {
     this.fetches = new Fetches(engine)
     this.cancellations = new Cancellations(engine)
     this.toolCalls = new ToolCallQueue(this)
+    this.keys = new Keys(engine)
+    this.audit = new AuditLog(engine, options.auditRetentionDays)
+    this.keyUses = new KeyUses(this.audit)
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -97,10 +108,16 @@ export class Services {
     ])
     // Calls that waited for one of these continue now and submit their commands.
     await new Promise((resolve) => setImmediate(resolve))
+    await this.settled()
+    await this.workers.stop()
+    await this.audit.stop()
+  }
+
+  /** Resolves when everything that finished requests left to be written has been written. */
+  async settled(): Promise<void> {
     await this.fetches.settled()
     await this.engine.drained()
     await this.#refusals.settled()
     await this.cancellations.settled()
-    await this.workers.stop()
   }
 }

@@ -1,13 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault } from '../core/errors.ts'
+import { Fault, invalid } from '../core/errors.ts'
 import type { Context } from './context.ts'
 import { Exchange } from './exchange.ts'
 import { isAllowedOrigin } from './guard.ts'
 import type { Logger } from './log.ts'
+import { noteRefusal } from './origin.ts'
 import { type Found, type Route, Router } from './router.ts'
 
 /** The label of unknown paths in logs and metrics, because clients choose them. */
 const UNKNOWN = '(unknown)'
+
+/** URLs are logged and remembered, so a token in one is refused everywhere. */
+const TOKEN_IN_QUERY = /(?:^|&)access_token=/
 
 /** Dispatches requests to routes, responds to errors, and logs and measures every request. */
 export class App {
@@ -58,6 +62,8 @@ export class App {
   async #respond(exchange: Exchange, found: Found<Route> | undefined): Promise<void> {
     const { request, response } = exchange
     if (request.headers.origin !== undefined && this.#allowOrigin(exchange)) return
+    if (TOKEN_IN_QUERY.test(exchange.query))
+      throw invalid('access_token', 'belongs in the Authorization header')
     if (found === undefined) throw new Fault('NOT_FOUND')
     if ('route' in found) return found.route.handle(exchange, found.params)
     response.setHeader('Allow', found.allow.join(', '))
@@ -70,7 +76,7 @@ export class App {
     response.setHeader('Vary', 'Origin')
     if (!isAllowedOrigin(request.headers.origin, this.#context.guard)) return false
     response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? '')
-    response.setHeader('Access-Control-Expose-Headers', 'X-Request-Id, Retry-After')
+    response.setHeader('Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, WWW-Authenticate')
     if (request.method !== 'OPTIONS') return false
     response.setHeader('Access-Control-Allow-Methods', 'GET, POST, PUT')
     response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, X-API-Key, X-Request-Id')
@@ -82,9 +88,10 @@ export class App {
   #refuse(exchange: Exchange, route: Route | undefined, error: unknown): void {
     const { response } = exchange
     const fault = error instanceof Fault ? error : new Fault('INTERNAL_ERROR')
+    noteRefusal(this.#context.gate.audit, fault, exchange.origin, exchange.credential)
     if (fault !== error) this.#logger.error({ err: error, request_id: exchange.id }, 'a request failed')
     if (response.headersSent || response.destroyed) response.destroy()
-    else exchange.refuse(fault, route?.describe?.(fault))
+    else exchange.refuse(fault, route?.describe?.(fault), this.#context.resource?.challenge(fault, ''))
   }
 
   #finish(exchange: Exchange, route: Route | undefined): void {

@@ -1,7 +1,7 @@
 import type { Fields } from '../auth/caller.ts'
 import { schemaOf } from '../features/define-operation.ts'
 import { changeShape, followInput } from '../features/tasks/follow.ts'
-import { admit, identify } from './context.ts'
+import { admit, endWithKey, identify } from './context.ts'
 import type { Endpoint } from './endpoint.ts'
 import { collectFields } from './fields.ts'
 
@@ -20,11 +20,12 @@ export const eventsEndpoint: Endpoint = {
   errors: [400, 401, 403, 404, 503],
   async handle(context, exchange) {
     const { response } = exchange
-    const credential = admit(context, exchange)
+    const credential = await admit(context, exchange)
     const fields = collectFields(new Map(), {}, exchange.query, {})
     const called = { actor: actorOf(fields), input: followInput }
     const { caller, input } = identify(exchange, credential, called, fields)
     response.setHeader('X-Request-Id', exchange.id)
+    endWithKey(context, response, credential)
     await context.streams.serve(response, ': connected\n\n', (stream) =>
       context.gate.follow(caller, input, (change) => {
         stream.push(`event: task\ndata: ${JSON.stringify(change)}\n\n`)

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Credential } from '../auth/credential.ts'
 import { ERRORS, type Fault } from '../core/errors.ts'
 import { inTurns, writeJson } from '../engine/stored-json.ts'
+import { HttpOrigin } from './origin.ts'
 import { endResponse, pipeBody, sendText, writeHead } from './response.ts'
 
 /** Fields of the log entry of a request besides method, route, status and duration. */
@@ -30,6 +32,8 @@ export class Exchange {
   readonly query: string
   readonly started = performance.now()
   readonly notes: Notes = {}
+  /** Undefined until the request is authenticated. */
+  credential: Credential | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
@@ -40,6 +44,10 @@ export class Exchange {
     const end = url.indexOf('?')
     this.path = end < 0 ? url : url.slice(0, end)
     this.query = end < 0 ? '' : url.slice(end + 1)
+  }
+
+  get origin(): HttpOrigin {
+    return new HttpOrigin(this.request, this.id)
   }
 
   json(status: number, body: object, headers?: OutgoingHttpHeaders): void {
@@ -88,7 +96,7 @@ export class Exchange {
   }
 
   /** Responds with an error. `more` are fields that a protocol adds or overrides. */
-  refuse(fault: Fault, more: object = {}): void {
+  refuse(fault: Fault, more: object = {}, challenge: string | undefined = undefined): void {
     const { http } = ERRORS[fault.code]
     const { required_role, your_role, retry_after_seconds } = fault.details
     const body = {
@@ -100,7 +108,7 @@ export class Exchange {
     const seconds = typeof retry_after_seconds === 'number' ? Math.ceil(retry_after_seconds) : 1
     this.json(http, body, {
       ...(fault.retryable && { 'Retry-After': seconds }),
-      ...(http === 401 && { 'WWW-Authenticate': 'Bearer' }),
+      ...((http === 401 || challenge !== undefined) && { 'WWW-Authenticate': challenge ?? 'Bearer' }),
     })
   }
 }

@@ -6,7 +6,7 @@ import { leaseNext } from '../features/leases/lease-next.ts'
 import { renewLease } from '../features/leases/lease-operations.ts'
 import type { OfferView } from '../features/leases/shape.ts'
 import { withHolder } from '../features/leases/worker-port.ts'
-import { admit, type Context, identify, note, readFields } from './context.ts'
+import { admit, type Context, endWithKey, identify, note, readFields } from './context.ts'
 import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 import type { Params } from './router.ts'
@@ -101,7 +101,7 @@ export const leaseProtocol: readonly Endpoint[] = [
 ]
 
 async function poll(context: EndpointContext, exchange: Exchange): Promise<void> {
-  const credential = admit(context, exchange)
+  const credential = await admit(context, exchange)
   const body = await readFields(context, exchange)
   const { worker_id } = body
   if (typeof worker_id !== 'string' || !WORKER_ID.test(worker_id)) throw invalid('worker_id', WORKER_PATTERN)
@@ -110,6 +110,7 @@ async function poll(context: EndpointContext, exchange: Exchange): Promise<void>
     { preferred_kinds: 'preferred_types' },
   )
   const { caller, input } = identify(exchange, credential, leaseNext, fields)
+  endWithKey(context, exchange.response, credential)
   const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [first, ...others] = tasks.map(offerView)
   if (first === undefined) return exchange.empty(204)
@@ -138,7 +139,7 @@ function offerView(offer: OfferView) {
 
 async function heartbeat(context: EndpointContext, exchange: Exchange, { lease_id }: Params): Promise<void> {
   const { gate } = context
-  const credential = admit(context, exchange)
+  const credential = await admit(context, exchange)
   const body = await readFields(context, exchange)
   const asked = { extend_by_seconds: gate.settings.lease_protocol_ttl_seconds, ...body, lease_id }
   const fields = await withLease(context, credential, asked)

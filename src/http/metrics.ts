@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { isParked, type Status } from '../core/transitions.ts'
 import type { TaskEvent } from '../engine/events.ts'
 import type { Gate } from '../features/gate.ts'
@@ -15,6 +15,23 @@ const MAX_TYPES = 100
 const WORKER_ACTIVE_MS = 5 * 60_000
 const MAX_WORKERS = 10_000
 
+/** The metrics of one process with their values. */
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+/** The processes of a server that share a port. Any of them may be asked for the metrics, and responds for all. */
+export interface Siblings {
+  /** `read` resolves with the metrics of this process. */
+  share(read: () => Promise<MetricValues>): void
+  /** Resolves with the metrics of all processes. */
+  gather(): Promise<readonly MetricValues[]>
+}
+
+interface MetricsOptions {
+  /** The number of waiting requests, and of open event streams. */
+  readonly connections: () => { readonly polls: number; readonly streams: number }
+  readonly siblings?: Siblings | undefined
+}
+
 /** The metrics of one server. Labels are routes, statuses, and types of tasks or receipts; never ids. */
 export class Metrics {
   readonly #registry = new Registry()
@@ -24,9 +41,11 @@ export class Metrics {
   readonly #requests: Histogram<'method' | 'route' | 'status'>
   readonly #deprecated: Counter<'route'>
   readonly #gauges: ReturnType<typeof createGauges>
+  readonly #options: MetricsOptions
 
-  constructor(gate: Gate) {
+  constructor(gate: Gate, options: MetricsOptions) {
     this.#gate = gate
+    this.#options = options
     this.#lag.enable()
     const create = instruments(this.#registry)
     this.#requests = create.histogram(
@@ -38,6 +57,10 @@ export class Metrics {
     this.#deprecated = create.counter('deprecated_requests_total', 'Requests to deprecated routes', ['route'])
     this.#gauges = createGauges(create)
     this.#unsubscribe = [watchTasks(gate, create), watchCommits(gate, create)]
+    options.siblings?.share(async () => {
+      await this.#refresh()
+      return this.#registry.getMetricsAsJSON()
+    })
   }
 
   request(method: string, route: string, status: number, seconds: number): void {
@@ -53,7 +76,22 @@ export class Metrics {
   }
 
   /** The text format of Prometheus. Metrics from the database are omitted while it does not respond. */
-  async text(polls: number, streams: number): Promise<string> {
+  async text(): Promise<string> {
+    const { siblings } = this.#options
+    if (siblings !== undefined) {
+      return AggregatorRegistry.aggregate([...(await siblings.gather())]).metrics()
+    }
+    await this.#refresh()
+    return this.#registry.metrics()
+  }
+
+  close(): void {
+    this.#lag.disable()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+  }
+
+  /** Sets the gauges. */
+  async #refresh(): Promise<void> {
     const { depth, leases, age, claims, workers, ...own } = this.#gauges
     depth.reset()
     workers.reset()
@@ -70,6 +108,7 @@ export class Metrics {
       claims.set(stats.waiting_claims)
       for (const [state, count] of Object.entries(stats.workers)) workers.set({ state }, count)
     }
+    const { polls, streams } = this.#options.connections()
     own.polls.set(polls)
     own.streams.set(streams)
     own.memory.set(process.memoryUsage.rss())
@@ -78,12 +117,6 @@ export class Metrics {
     }
     own.lag.set({ quantile: 1 }, this.#lag.max / NANOSECONDS)
     this.#lag.reset()
-    return this.#registry.metrics()
-  }
-
-  close(): void {
-    this.#lag.disable()
-    for (const unsubscribe of this.#unsubscribe) unsubscribe()
   }
 }
 
@@ -94,10 +127,18 @@ function instruments(registry: Registry) {
   return {
     counter: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
       new Counter<Label>({ ...common(name, help), labelNames }),
-    gauge: (name: string, help: string, labelNames: string[] = [], collect = (_: Gauge) => {}) =>
+    /** `aggregator` is how the values of several processes are combined. */
+    gauge: (
+      name: string,
+      help: string,
+      aggregator: Aggregator,
+      labelNames: string[] = [],
+      collect = (_: Gauge) => {},
+    ) =>
       new Gauge({
         ...common(name, help),
         labelNames,
+        aggregator,
         collect() {
           collect(this)
         },
@@ -111,17 +152,22 @@ function instruments(registry: Registry) {
   }
 }
 
+/** What comes from the database is the same in all processes; what a process counts is added up. */
 function createGauges({ gauge }: Instruments) {
   return {
-    depth: gauge('task_queue_depth', 'Open tasks by status; leased includes running tasks', ['status']),
-    leases: gauge('active_leases', 'Active leases'),
-    age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane'),
-    claims: gauge('waiting_claims', 'Claims that wait for a task in this process'),
-    workers: gauge('workers', 'Workers by state: idle, busy or offline', ['state']),
-    polls: gauge('long_polls', 'Waiting requests'),
-    streams: gauge('event_streams', 'Open event streams'),
-    lag: gauge('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', ['quantile']),
-    memory: gauge('process_resident_memory_bytes', 'Resident memory of this process'),
+    depth: gauge('task_queue_depth', 'Open tasks by status; leased includes running tasks', 'max', [
+      'status',
+    ]),
+    leases: gauge('active_leases', 'Active leases', 'max'),
+    age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane', 'max'),
+    claims: gauge('waiting_claims', 'Claims that wait for a task in this server', 'sum'),
+    workers: gauge('workers', 'Workers by state: idle, busy or offline', 'max', ['state']),
+    polls: gauge('long_polls', 'Waiting requests', 'sum'),
+    streams: gauge('event_streams', 'Open event streams', 'sum'),
+    lag: gauge('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', 'max', [
+      'quantile',
+    ]),
+    memory: gauge('process_resident_memory_bytes', 'Resident memory of this server', 'sum'),
   }
 }
 
@@ -186,7 +232,7 @@ function boundedLabel(limit: number): (value: string) => string {
 
 function watchWorkers({ gauge }: Instruments): (worker: string) => void {
   const lastSeen = new Map<string, number>()
-  gauge('workers_active', 'Workers that this process has seen in the last five minutes', [], (active) => {
+  gauge('workers_active', 'Workers that a process has seen in the last five minutes', 'max', [], (active) => {
     const since = Date.now() - WORKER_ACTIVE_MS
     for (const [worker, at] of lastSeen) if (at < since) lastSeen.delete(worker)
     active.set(lastSeen.size)

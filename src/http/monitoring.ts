@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { BoundCredential } from '../auth/credential.ts'
 import { forbidden, seesAll } from '../core/authorization.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import type { HealthView } from '../features/server/server.ts'
 import { VERSION } from '../util/version.ts'
@@ -74,10 +76,10 @@ export const monitoringEndpoints: readonly Endpoint[] = [
     },
     errors: [401, 403],
     async handle(context, exchange) {
-      const { metrics, held, streams } = context
-      const credential = admit(context, exchange)
-      if (credential.kind === 'bound' && !seesAll(credential.role)) throw forbidden('admin', credential.role)
-      exchange.send(200, metrics.contentType, await metrics.text(held.count, streams.count))
+      const { metrics } = context
+      const credential = await admit(context, exchange)
+      if (credential.kind === 'bound') checkOperator(credential)
+      exchange.send(200, metrics.contentType, await metrics.text())
     },
   },
 ]
@@ -99,4 +101,9 @@ async function checkHealth(gate: Gate): Promise<HealthView> {
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The metrics are those of the whole server, so only its own tenant may read them. */
+function checkOperator({ tenant, role }: BoundCredential): void {
+  if (tenant !== DEFAULT_TENANT || !seesAll(role)) throw forbidden('admin', role)
 }

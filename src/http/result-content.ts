@@ -83,7 +83,7 @@ export const resultEndpoints: readonly Endpoint[] = [
 ]
 
 async function download(context: Context, exchange: Exchange, params: Params): Promise<void> {
-  const credential = admit(context, exchange)
+  const credential = await admit(context, exchange)
   const fields = collectFields(DOWNLOAD_FIELDS, params, exchange.query, {})
   const { caller, input } = identify(exchange, credential, DOWNLOAD, fields)
   const opened = await context.gate.openResult(caller, input)
@@ -128,7 +128,7 @@ function rangeOf(header: string | undefined, size: number | undefined) {
 }
 
 async function upload(context: Context, exchange: Exchange, params: Params): Promise<void> {
-  const credential = admit(context, exchange)
+  const credential = await admit(context, exchange)
   const { request } = exchange
   const { headers } = request
   const fields = collectFields(NO_FIELDS, params, exchange.query, {})

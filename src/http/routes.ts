@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RESOURCE_METADATA, RESOURCE_PATHS } from '../auth/protected-resource.ts'
 import { OPERATIONS } from '../features/catalogue.ts'
 import type { Operation } from '../features/define-operation.ts'
 import type { Context } from './context.ts'
@@ -14,6 +15,7 @@ import { openApi } from './openapi/openapi.ts'
 import { restRoute } from './rest.ts'
 import { resultEndpoints } from './result-content.ts'
 import type { Route } from './router.ts'
+import { workerKeys } from './worker-keys.ts'
 import { workerPort } from './worker-port.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -32,6 +34,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...resultEndpoints,
   ...leaseProtocol,
   ...workerPort,
+  ...workerKeys,
   inboundEmail,
 ]
 
@@ -47,6 +50,7 @@ export function allRoutes(
     ...ENDPOINTS.map((endpoint) => endpointRoute(context, endpoint)),
     rootRoute(context, mounted),
     ...documentRoutes(context, operations),
+    ...resourceRoutes(context),
     ...mountedRoutes(mounted),
   ]
 }
@@ -103,6 +107,15 @@ function documentRoutes(context: Context, operations: readonly Operation[]): Rou
       })
     }),
   ]
+}
+
+/** Where clients get access tokens. */
+function resourceRoutes(context: Context): Route[] {
+  const { resource } = context
+  if (resource === undefined) return []
+  return RESOURCE_PATHS.map((path) =>
+    publicRoute(context, RESOURCE_METADATA + path, (exchange) => exchange.json(200, resource.metadata(path))),
+  )
 }
 
 /** The console has its own router below /console. */

@@ -6,7 +6,7 @@ import type { Gate } from '../features/gate.ts'
 import { leaseNext } from '../features/leases/lease-next.ts'
 import { renewLease } from '../features/leases/lease-operations.ts'
 import { completeRun, failRun, heartbeatRun, NO_TASK, runView } from '../features/leases/worker-port.ts'
-import { admit, identify, note, readFields } from './context.ts'
+import { admit, endWithKey, identify, note, readFields } from './context.ts'
 import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 import { LEASE_ERRORS, renamed, withLease } from './lease-protocol.ts'
@@ -154,10 +154,11 @@ function portEndpoints(
 }
 
 async function lease(context: EndpointContext, exchange: Exchange, respondNone: () => void): Promise<void> {
-  const credential = admit(context, exchange)
+  const credential = await admit(context, exchange)
   const body = await readFields(context, exchange)
   const fields = renamed(body, { task_types: 'accept_types', lease_seconds: 'lease_ttl_seconds' })
   const { caller, input } = identify(exchange, credential, leaseNext, { ...fields, max_tasks: 1 })
+  endWithKey(context, exchange.response, credential)
   const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [offer] = tasks
   if (offer === undefined) return respondNone()
@@ -170,7 +171,7 @@ type Run = (gate: Gate, caller: Caller, input: Fields) => Promise<object>
 /** A call about a lease. `names` maps its fields to those of the catalogue. */
 function aboutRun(run: Run, names: Readonly<Record<string, string>> = {}): Endpoint['handle'] {
   return async (context, exchange) => {
-    const credential = admit(context, exchange)
+    const credential = await admit(context, exchange)
     const fields = renamed(await readFields(context, exchange), { run_id: 'lease_id', ...names })
     const complete = await withLease(context, credential, fields)
     const { caller, input } = identify(exchange, credential, renewLease, complete)

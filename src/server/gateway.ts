@@ -1,5 +1,5 @@
-import { DEFAULT_TENANT } from '../auth/credential.ts'
 import type { ServerValues } from '../config/server.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { GatewaySettings } from '../gateway/calls/session.ts'

@@ -2,16 +2,18 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from '../auth/credential.ts'
+import type { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Operation } from '../features/define-operation.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import { App } from '../http/app.ts'
+import { BulkRequests } from '../http/bulk-requests.ts'
 import { closeConnections, Held, respondClientError } from '../http/connections.ts'
 import type { Context } from '../http/context.ts'
 import { EventStreams } from '../http/event-stream.ts'
 import type { GuardSettings } from '../http/guard.ts'
 import { createLogger, type Logger } from '../http/log.ts'
-import { Metrics } from '../http/metrics.ts'
+import { Metrics, type Siblings } from '../http/metrics.ts'
 import { allRoutes, type Mounted } from '../http/routes.ts'
 import { OperatorError } from './operator-error.ts'
 
@@ -19,6 +21,8 @@ export interface ServerOptions extends Mounted {
   /** Owned by the caller, who closes it after the server. */
   readonly gate: Gate
   readonly authenticator: Authenticator
+  /** Where clients get access tokens; undefined if none are accepted. */
+  readonly resource?: ProtectedResource | undefined
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
   readonly host?: string
@@ -31,6 +35,8 @@ export interface ServerOptions extends Mounted {
   readonly graceMs?: number
   /** Receives email from the webhooks of email providers. */
   readonly inboundMail?: InboundMail | undefined
+  /** The other processes that share the port; undefined if this one is alone. */
+  readonly siblings?: Siblings | undefined
   /** The catalogue to serve; by default all operations. */
   readonly operations?: readonly Operation[]
 }
@@ -55,8 +61,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const logger = options.logger ?? createLogger('silent')
   const held = new Held()
   const streams = new EventStreams()
-  const metrics = new Metrics(gate)
-  const context: Context = { gate, authenticator, guard, maxBodyBytes, held, metrics }
+  const metrics = new Metrics(gate, {
+    connections: () => ({ polls: held.count, streams: streams.count }),
+    siblings: options.siblings,
+  })
+  const bulk = new BulkRequests(gate.settings.max_pending_bytes)
+  const { resource } = options
+  const context: Context = { gate, authenticator, resource, guard, maxBodyBytes, held, bulk, metrics }
   const app = new App(context, logger, (self) =>
     allRoutes(
       { ...context, streams, inboundMail, isStopping: () => self.isStopping },

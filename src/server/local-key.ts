@@ -35,10 +35,15 @@ export function localKeyFile(): string {
   return join(configFolder(), FILE)
 }
 
+/** The name of the person who runs this process. */
+export function localPerson(): string {
+  return userInfo().username.replace(/[^\w.@-]/g, '') || 'operator'
+}
+
 /** Reads the key, or creates it if there is none. */
 export function openLocalKey(warn: Warn): LocalKey {
   removeLegacyKey(warn)
-  const name = userInfo().username.replace(/[^\w.@-]/g, '') || 'operator'
+  const name = localPerson()
   try {
     return { name, key: readLocalKey(warn) ?? writeLocalKey(warn) }
   } catch (error) {

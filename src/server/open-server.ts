@@ -1,4 +1,5 @@
 import { Authenticator } from '../auth/credential.ts'
+import { IssuedKeys } from '../auth/issued-keys.ts'
 import type { Config } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { InboundMail } from '../features/email/email.ts'
@@ -19,8 +20,11 @@ import { openSessions, openUpstreams, readUpstreams } from './gateway.ts'
 import { type ServerOptions, startServer } from './http-server.ts'
 import { checkKeyExposure } from './key-exposure.ts'
 import { type LocalKey, readableLocalKey } from './local-key.ts'
+import { openOauth } from './oauth.ts'
 import { openStore } from './open-store.ts'
+import { OperatorError } from './operator-error.ts'
 import { readPoliciesFile, readTypesFile, registerTypes } from './operator-files.ts'
+import { keyProblem } from './require-key.ts'
 import { reachable } from './server-file.ts'
 import {
   checkPackages,
@@ -65,7 +69,7 @@ export interface GateOptions {
   readonly warn?: (text: string) => void
 }
 
-export interface OpenOptions extends GateOptions, Pick<ServerOptions, 'drainMs' | 'graceMs'> {
+export interface OpenOptions extends GateOptions, Pick<ServerOptions, 'drainMs' | 'graceMs' | 'siblings'> {
   /** The approval key of the person who runs the server. */
   readonly localKey?: LocalKey | undefined
 }
@@ -81,16 +85,26 @@ export function openLocalGate(config: Config, logger: Logger, options: GateOptio
 
 /** Opens a server: a gate, and REST, MCP and the console over HTTP. */
 export function openServer(config: Config, logger: Logger, options: OpenOptions = {}): Promise<OpenServer> {
-  const { localKey, drainMs, graceMs, ...gateOptions } = options
+  const { localKey, drainMs, graceMs, siblings, ...gateOptions } = options
   const { host, port, max_body_bytes, mcp_fast_path, public_url } = config.server
+  const { warn = (text) => logger.warn(text) } = gateOptions
   const onError = logErrors(logger)
   return ResourceStack.open(onError, async (stack) => {
     let address: Address | undefined
     const { opened, inboundMail } = await compose(stack, config, logger, gateOptions, () => address)
     const auth = { ...config.server, ...(localKey && { local_keys: { [localKey.name]: localKey.key } }) }
+    const isTokenServer = config.oauth.oauth_issuer !== null
+    const problem = keyProblem(config.server, isTokenServer || (await opened.gate.keys.exist()))
+    if (problem?.isFatal) throw new OperatorError('failed', problem.message, problem.fix)
+    if (problem !== undefined) warn(`${problem.message} ${problem.fix}`)
+    const issued = new IssuedKeys(opened.gate.keys, onError)
+    stack.defer(() => issued.stop())
+    const oauth = openOauth(config, () => address?.url ?? '', onError)
+    stack.defer(() => oauth?.tokens.stop())
     const shared = {
       gate: opened.gate,
-      authenticator: new Authenticator(auth),
+      authenticator: new Authenticator(auth, issued, oauth?.tokens),
+      resource: oauth?.resource,
       guard: {
         allowed_hosts: [...config.server.allowed_hosts, hostHeader(host), ...hostsOf(public_url)],
         allowed_origins: config.server.allowed_origins,
@@ -118,6 +132,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
       logger,
       mcp: mcp.handle.bind(mcp),
       inboundMail,
+      siblings,
       ...(console && { console: console.handle.bind(console) }),
     })
     endpoints.defer(() => server.close())
@@ -173,6 +188,7 @@ async function compose(
     address,
     settings: config.settings,
     environment: server.env,
+    auditRetentionDays: server.audit_retention_days,
     onError,
     results: await openResults(config, store, email?.queue, gist),
     memory: await openMemory(server, onError),

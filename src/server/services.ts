@@ -1,11 +1,12 @@
 import { join } from 'node:path'
-import { type AuthSettings, DEFAULT_TENANT } from '../auth/credential.ts'
+import type { AuthSettings } from '../auth/credential.ts'
 import type { GistOptions } from '../channels/gist.ts'
 import { openChannels, resultStore } from '../channels/registry.ts'
 import type { EmailConfig } from '../config/email.ts'
 import { type Config, ConfigError } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { EmailService } from '../email/service.ts'
 import type { Mail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
@@ -21,7 +22,7 @@ import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
 
 /** Refuses a start without the optional packages that the configured features need. Loads none of them. */
-export function checkPackages({ results, email }: Config): void {
+export function checkPackages({ results, email, oauth }: Config): void {
   const receives = email !== null && (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null
   const needed = {
     RESULTS_S3_BUCKET:
@@ -29,6 +30,7 @@ export function checkPackages({ results, email }: Config): void {
     SMTP_URL: email?.smtp ? ['nodemailer'] : [],
     IMAP_URL: email?.imap ? ['imapflow', 'postal-mime'] : [],
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
+    OAUTH_ISSUER: oauth.oauth_issuer === null ? [] : ['jose'],
   }
   const missing = Object.entries(needed).flatMap(([setting, packages]) =>
     packages.filter((name) => !isInstalled(name)).map((name) => ({ setting, name })),
@@ -154,16 +156,17 @@ export async function openWebhook(
   return new ApprovalWebhook({ store, tenant, gate, post, log: logger })
 }
 
-/** The web console; undefined if it is switched off, or if there is no key that anyone could sign in with. */
+/** The web console; undefined if it is switched off. */
 export async function openConsole(
   settings: AuthSettings & { readonly console: boolean },
   shared: Pick<ConsoleOptions, 'gate' | 'authenticator' | 'guard' | 'maxBodyBytes'>,
   onError: (error: unknown) => void,
 ): Promise<Console | undefined> {
   if (!settings.console) return undefined
-  const { signingKeys } = await import('../console/sign-in.ts')
-  const keys = signingKeys(settings)
-  if (keys.length === 0 && !settings.allow_insecure_dev) return undefined
-  const { Console } = await import('../console/console.ts')
-  return new Console({ ...shared, keys, onError })
+  const [{ signingSecret }, { Console }] = await Promise.all([
+    import('../console/sign-in.ts'),
+    import('../console/console.ts'),
+  ])
+  const secret = signingSecret(await shared.gate.secretFor('console'), settings)
+  return new Console({ ...shared, secret, onError })
 }

@@ -9,6 +9,7 @@ import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } fr
 import type { Status } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
 import { messageOf } from '../util/error-message.ts'
+import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Reads } from './reads.ts'
 
@@ -30,8 +31,11 @@ export interface Store {
   readonly reads: Reads
   readonly entries: Entries
   readonly logs: Logs
+  readonly audit: AuditRows
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
+  /** Every tenant. */
+  tenants(): Promise<TenantRef[]>
   /**
    * One transaction: locks the tenants, reads the clock, loads what is needed, lets `decide` say what to write,
    * writes it, and makes it durable. `decide` may ask for more instead, and is then called again with all of it.
@@ -120,6 +124,8 @@ export interface AcknowledgementRef {
 export interface Loaded {
   /** Milliseconds since the epoch on the store's clock, read after the locks were taken. */
   now: number
+  /** How many times `decide` has been called in this transaction, this time included. */
+  looks: number
   tenants: Tenant[]
   tasks: Task[]
   questions: Question[]
@@ -243,6 +249,7 @@ export function isNeed(value: Changes | Need): value is Need {
 export function emptyLoaded(now: number): Loaded {
   return {
     now,
+    looks: 0,
     tenants: [],
     tasks: [],
     questions: [],

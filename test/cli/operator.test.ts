@@ -86,7 +86,7 @@ describe('asyncgate doctor', () => {
       wrong: [{ check: 'settings', detail: expect.stringContaining('--port') }],
     })
     expect(await findings('--port', '0', '--host', '0.0.0.0', '--database-url', db)).toMatchObject({
-      wrong: [{ check: 'settings', detail: expect.stringContaining('needs a key') }],
+      wrong: [{ check: 'keys', fix: expect.stringContaining('asyncgate init') }],
     })
     expect(await findings('--port', '0', '--database-url', 'postgres://127.0.0.1:9/none')).toMatchObject({
       wrong: [{ check: 'database', fix: expect.stringContaining('Check that PostgreSQL runs') }],

@@ -54,12 +54,12 @@ describe('asyncgate serve', () => {
   })
 
   it.each([
-    [{ ASYNCGATE_ENV: 'production' }, 'Set ASYNCGATE_API_KEY'],
+    [{ ASYNCGATE_ENV: 'production' }, 'Create an admin key with "asyncgate init"'],
     [
       { ASYNCGATE_RATE_LIMIT_ENABLED: 'true' },
       'ASYNCGATE_RATE_LIMIT_ENABLED is not supported yet (rate limits).',
     ],
-    [{ ASYNCGATE_HOST: '0.0.0.0' }, 'Listening on 0.0.0.0 needs a key.'],
+    [{ ASYNCGATE_HOST: '0.0.0.0' }, 'There is no key'],
     [{ ASYNCGATE_ALLOW_INSECURE_DEV: 'true', ASYNCGATE_ENV: 'staging' }, 'only for development'],
     [{ ASYNCGATE_PROT: '80' }, 'Did you mean ASYNCGATE_PORT?'],
     [{ ASYNCGATE_PORT: 'http' }, 'ASYNCGATE_PORT is not a whole number'],

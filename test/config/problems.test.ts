@@ -110,7 +110,7 @@ describe('unknown settings', () => {
     ])
     expect(config).toBeUndefined()
     expect(inFile('JWT_ALGORITHM: RS256').problems).toEqual([
-      `jwt_algorithm in ${file} is not supported yet (JWT credentials). Remove it.`,
+      `jwt_algorithm in ${file} is not supported yet (JWT settings other than OAUTH_*). Remove it.`,
     ])
   })
 

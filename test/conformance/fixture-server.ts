@@ -66,6 +66,7 @@ const definition: ServerDefinition = {
   tools: {
     list: async () => definitions,
     mayWait: () => true,
+    permissionOf: () => undefined,
     find(name) {
       const answer = plainTools[name]
       if (answer !== undefined) return async () => answer
@@ -104,6 +105,7 @@ async function namedTask({ mcpReq }: ServerContext, call: Call) {
 }
 
 const endpoint = new Endpoint({
+  audit: { refused: () => {}, authenticated: () => {} },
   definition,
   bus,
   // The fixture has no gateway sessions.

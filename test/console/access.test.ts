@@ -61,7 +61,8 @@ describeGates(
     it('a cookie that is signed with the shared key is refused', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, { ...LOCKED, local_keys: null })).visitor()
-      const forged = new SignIns(signingSecret([SHARED_KEY]))
+      const guessed = Buffer.alloc(32)
+      const forged = new SignIns(signingSecret(guessed, { api_key: SHARED_KEY, allow_insecure_dev: false }))
       const signIn = forged.begin({ ...admin(), principal: { kind: 'human', id: 'maria' } }, true)
       visitor.cookie = `asyncgate_console_${visitor.port}=${forged.write(signIn)}`
       expect(await visitor.get('/approvals')).toMatchObject({ status: 303 })

@@ -22,11 +22,11 @@ async function isServed(settings: Readonly<Record<string, string>>): Promise<boo
 
 describe('the console setting', () => {
   it.each([
-    [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests' }, false],
+    [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests' }, true],
     [{ ASYNCGATE_ADMIN_KEYS: 'maria=the-key-of-maria-0001' }, true],
     [{ ASYNCGATE_ALLOW_INSECURE_DEV: 'true' }, true],
     [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests', ASYNCGATE_CONSOLE: 'false' }, false],
-    [{}, false],
+    [{}, true],
   ])('with %j the console is served: %s', async (settings, served) => {
     expect(await isServed(settings)).toBe(served)
   })

@@ -3,30 +3,36 @@ import { callerFor, SignIns, signingSecret } from '../../src/console/sign-in.ts'
 import { admin } from '../support/gates.ts'
 
 const HOURS = 3_600_000
+const DATABASE = Buffer.alloc(32, 1)
+
+/** A server on which people have these keys. */
+const settings = (...keys: string[]) => ({
+  api_key: null,
+  allow_insecure_dev: false,
+  admin_keys: Object.fromEntries(keys.map((key, i) => [`person ${i}`, key])),
+})
 
 describe('console sign-ins', () => {
-  it('a sign-in is valid on every instance with the same keys in any order', () => {
-    const one = new SignIns(signingSecret(['key one', 'key two']))
-    const other = new SignIns(signingSecret(['key two', 'key one']))
+  it('a sign-in is valid on every server with the same database and keys', () => {
+    const one = new SignIns(signingSecret(DATABASE, settings('key one', 'key two')))
+    const other = new SignIns(signingSecret(DATABASE, settings('key two', 'key one')))
     const cookie = one.write(one.begin(admin(), true))
     const read = other.read(cookie)
     expect(read && callerFor(read)).toEqual(admin())
   })
 
-  it('a sign-in is invalid after the keys change', () => {
-    const before = new SignIns(signingSecret(['key one', 'key two']))
+  it('a sign-in is invalid after the keys change, and on other databases', () => {
+    const before = new SignIns(signingSecret(DATABASE, settings('key one', 'key two')))
     const cookie = before.write(before.begin(admin(), true))
-    expect(new SignIns(signingSecret(['key one'])).read(cookie)).toBeUndefined()
-    expect(new SignIns(signingSecret([])).read(cookie)).toBeUndefined()
-  })
-
-  it('sign-ins are signed with a random secret if there are no keys', () => {
-    expect(signingSecret([])).not.toEqual(signingSecret([]))
+    expect(new SignIns(signingSecret(DATABASE, settings('key one'))).read(cookie)).toBeUndefined()
+    expect(new SignIns(signingSecret(DATABASE, settings())).read(cookie)).toBeUndefined()
+    const elsewhere = signingSecret(Buffer.alloc(32, 2), settings('key one', 'key two'))
+    expect(new SignIns(elsewhere).read(cookie)).toBeUndefined()
   })
 
   it('a sign-in ends after 12 hours', () => {
     let now = 0
-    const signIns = new SignIns(signingSecret([]), () => now)
+    const signIns = new SignIns(signingSecret(DATABASE, settings()), () => now)
     const cookie = signIns.write(signIns.begin(admin(), true))
     now = 12 * HOURS - 1
     expect(signIns.read(cookie)).toBeDefined()
@@ -35,7 +41,7 @@ describe('console sign-ins', () => {
   })
 
   it('a modified sign-in is invalid', () => {
-    const signIns = new SignIns(signingSecret(['key']))
+    const signIns = new SignIns(signingSecret(DATABASE, settings('key')))
     const cookie = signIns.write(signIns.begin(admin(), true))
     const [body = '', signature = ''] = cookie.split('.')
     const changed = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'))
@@ -46,7 +52,7 @@ describe('console sign-ins', () => {
   })
 
   it('each sign-in has its own form token, which is not a cookie', () => {
-    const signIns = new SignIns(signingSecret(['key']))
+    const signIns = new SignIns(signingSecret(DATABASE, settings('key')))
     const [mine, theirs] = [signIns.begin(admin(), true), signIns.begin(admin(), true)]
     expect(signIns.isFormToken(mine, signIns.formToken(mine))).toBe(true)
     expect(signIns.isFormToken(mine, signIns.formToken(theirs))).toBe(false)

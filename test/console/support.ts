@@ -1,8 +1,9 @@
 import { type IncomingMessage, request } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
+import { IssuedKeys } from '../../src/auth/issued-keys.ts'
 import { Console } from '../../src/console/console.ts'
-import { signingKeys } from '../../src/console/sign-in.ts'
+import { signingSecret } from '../../src/console/sign-in.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import type { GuardSettings } from '../../src/http/guard.ts'
 import { startServer } from '../../src/server/http-server.ts'
@@ -33,17 +34,20 @@ export async function servePages(
   guard: Partial<GuardSettings> = {},
 ): Promise<Pages> {
   const errors: unknown[] = []
+  const issued = new IssuedKeys(gate.keys, (error) => errors.push(error))
   const shared = {
     gate,
-    authenticator: auth.authenticator ?? new Authenticator(auth),
+    authenticator: auth.authenticator ?? new Authenticator(auth, issued),
     guard: { allowed_hosts: [], allowed_origins: [], ...guard },
     maxBodyBytes: 1024 * 1024,
   }
-  const pages = new Console({ ...shared, keys: signingKeys(auth), onError: (error) => errors.push(error) })
+  const secret = signingSecret(await gate.secretFor('console'), auth)
+  const pages = new Console({ ...shared, secret, onError: (error) => errors.push(error) })
   const server = await startServer({ ...shared, drainMs: 0, graceMs: 100, console: pages.handle.bind(pages) })
   let closed: Promise<void> | undefined
   const close = () => {
     pages.close()
+    issued.stop()
     closed ??= server.close()
     return closed
   }

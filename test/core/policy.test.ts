@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
   checkOwner,
+  checkPermission,
   checkReader,
-  checkRole,
   checkSelf,
+  PERMISSIONS,
   type Permission,
+  scopeConflict,
   seesAll,
 } from '../../src/core/authorization.ts'
 import {
@@ -18,6 +20,7 @@ import {
   ROLES,
   type Role,
 } from '../../src/core/principal.ts'
+import type { Scope } from '../../src/core/scopes.ts'
 import { doneTask, heldTask, queuedTask } from '../support/fake-world.ts'
 import { refusal, refusalCode, refusedPath } from './refusal.ts'
 
@@ -26,6 +29,8 @@ const caller = (role: Role, kind: PrincipalKind = 'agent', id = 'someone'): Call
   principal: { kind, id },
   role,
 })
+
+const PERMISSION_NAMES = Object.keys(PERMISSIONS) as Permission[]
 
 function isAllowed(call: () => void): boolean {
   try {
@@ -38,16 +43,20 @@ function isAllowed(call: () => void): boolean {
 
 describe('permissions of roles', () => {
   const MATRIX: Record<Permission, Record<Role, boolean>> = {
-    create: { agent: true, worker: false, admin: true, system: true },
-    retry: { agent: true, worker: false, admin: true, system: true },
-    cancel: { agent: true, worker: false, admin: true, system: true },
-    list: { agent: true, worker: false, admin: true, system: true },
-    read: { agent: true, worker: true, admin: true, system: true },
-    lease: { agent: false, worker: true, admin: true, system: false },
-    receipts: { agent: true, worker: true, admin: true, system: true },
-    manage: { agent: false, worker: false, admin: true, system: true },
-    answer: { agent: true, worker: false, admin: true, system: true },
-    approve: { agent: false, worker: false, admin: true, system: false },
+    create: { agent: true, worker: false, viewer: false, operator: true, admin: true, system: true },
+    retry: { agent: true, worker: false, viewer: false, operator: true, admin: true, system: true },
+    cancel: { agent: true, worker: false, viewer: false, operator: true, admin: true, system: true },
+    answer: { agent: true, worker: false, viewer: false, operator: true, admin: true, system: true },
+    list: { agent: true, worker: false, viewer: true, operator: true, admin: true, system: true },
+    read: { agent: true, worker: true, viewer: true, operator: true, admin: true, system: true },
+    lease: { agent: false, worker: true, viewer: false, operator: false, admin: true, system: false },
+    receipts: { agent: true, worker: true, viewer: true, operator: true, admin: true, system: true },
+    acknowledge: { agent: true, worker: true, viewer: false, operator: true, admin: true, system: true },
+    approve: { agent: false, worker: false, viewer: false, operator: true, admin: true, system: false },
+    inspect: { agent: false, worker: false, viewer: true, operator: true, admin: true, system: true },
+    operate: { agent: false, worker: false, viewer: false, operator: true, admin: true, system: true },
+    manage: { agent: false, worker: false, viewer: false, operator: false, admin: true, system: true },
+    audit: { agent: false, worker: false, viewer: false, operator: false, admin: true, system: true },
   }
   const cells = Object.entries(MATRIX).flatMap(([permission, row]) =>
     ROLES.map((role): [Permission, Role, boolean] => [permission as Permission, role, row[role]]),
@@ -56,23 +65,64 @@ describe('permissions of roles', () => {
   test.each(cells)('permission %s for role %s: %s', (permission, role, allowed) => {
     for (const kind of PRINCIPAL_KINDS) {
       const isPerson = permission === 'approve' && kind === 'human' && role === 'agent'
-      expect(isAllowed(() => checkRole(caller(role, kind), permission))).toBe(allowed || isPerson)
+      expect(isAllowed(() => checkPermission(caller(role, kind), permission))).toBe(allowed || isPerson)
     }
   })
 
   test('a refusal names the required role and that of the caller', () => {
-    expect(refusal(() => checkRole(caller('worker'), 'create')).toJSON()).toMatchObject({
+    expect(refusal(() => checkPermission(caller('worker'), 'create')).toJSON()).toMatchObject({
       code: 'FORBIDDEN',
       details: { required_role: 'agent', your_role: 'worker' },
     })
-    expect(refusal(() => checkRole(caller('agent'), 'lease')).details).toEqual({
+    expect(refusal(() => checkPermission(caller('agent'), 'lease')).details).toEqual({
       required_role: 'worker',
       your_role: 'agent',
     })
   })
 
-  test('only admins and the system may act on tasks of other owners', () => {
-    expect(ROLES.filter(seesAll)).toEqual(['admin', 'system'])
+  test('all roles except for agents and workers see the tasks of other owners', () => {
+    expect(ROLES.filter(seesAll)).toEqual(['viewer', 'operator', 'admin', 'system'])
+  })
+})
+
+describe('scopes', () => {
+  const limited = (role: Role, ...scopes: Scope[]): Caller => ({ ...caller(role), scopes })
+
+  test.each<[Scope, readonly Permission[]]>([
+    ['tasks:read', ['list', 'read']],
+    ['tasks:write', ['create', 'retry', 'cancel', 'answer']],
+    ['tasks:lease', ['read', 'lease']],
+    ['receipts:read', ['receipts']],
+    ['receipts:ack', ['acknowledge']],
+    ['admin:read', ['list', 'read', 'receipts', 'inspect', 'audit']],
+    ['admin:write', PERMISSION_NAMES],
+  ])('%s includes %j', (scope, included) => {
+    const isIncluded = (permission: Permission) =>
+      isAllowed(() => checkPermission(limited('admin', scope), permission))
+    expect(PERMISSION_NAMES.filter(isIncluded).toSorted()).toEqual([...included].toSorted())
+  })
+
+  test('a refusal names the required scope and those of the caller', () => {
+    const refused = refusal(() => checkPermission(limited('agent', 'tasks:read'), 'create'))
+    expect(refused).toMatchObject({ code: 'FORBIDDEN' })
+    expect(refused.details).toEqual({ required_scope: 'tasks:write', your_scopes: ['tasks:read'] })
+  })
+
+  test('a scope never adds to the permissions of a role', () => {
+    expect(isAllowed(() => checkPermission(limited('viewer', 'admin:write'), 'cancel'))).toBe(false)
+  })
+
+  test.each<[Role, Scope, boolean]>([
+    ['agent', 'tasks:read', true],
+    ['agent', 'admin:read', false],
+    ['worker', 'tasks:lease', true],
+    ['worker', 'admin:write', false],
+    ['viewer', 'admin:read', true],
+    ['viewer', 'tasks:read', false],
+    ['admin', 'receipts:read', false],
+    ['admin', 'admin:write', true],
+  ])('a key with role %s can be limited to %s: %s', (role, scope, isPossible) => {
+    expect(scopeConflict(role, [scope]) === undefined).toBe(isPossible)
   })
 })
 

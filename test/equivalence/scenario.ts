@@ -1,6 +1,8 @@
 import { agentSteps } from './agent-steps.ts'
+import { auditSteps } from './audit-steps.ts'
 import { emailSteps } from './email-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
+import { keySteps } from './key-steps.ts'
 import { limitSteps } from './limit-steps.ts'
 import { policySteps } from './policy-steps.ts'
 import { questionSteps } from './question-steps.ts'
@@ -35,6 +37,8 @@ export const SCENARIO: readonly Step[] = [
   ...onOneServer(upstreamSteps),
   ...onOneServer(sessionSteps),
   ...onOneServer(policySteps),
+  ...keySteps,
+  ...auditSteps,
   ...limitSteps,
 ]
 

@@ -38,7 +38,7 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
     async call(operation, fields) {
       try {
         parseJson(JSON.stringify(fields))
-        const { credential, rest } = proven(fields)
+        const { credential, rest } = await proven(fields)
         const { caller, input } = callerOf(credential, operation, rest)
         const answer = await gate.call(operation, caller, input)
         return { answer: JSON.parse(JSON.stringify(answer)) }
@@ -57,9 +57,9 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
 const authenticator = new Authenticator(authSettings('insecure development'))
 
 /** The credential of the caller that these fields name, and the other fields. */
-function proven(input: Fields): { credential: Credential; rest: Fields } {
+async function proven(input: Fields): Promise<{ credential: Credential; rest: Fields }> {
   const { headers, fields } = asCaller('insecure development', input)
-  return { credential: authenticator.authenticate(headers), rest: fields }
+  return { credential: await authenticator.authenticate(headers), rest: fields }
 }
 
 async function overRest(world: World, mode: AuthMode): Promise<Transport> {
@@ -176,7 +176,7 @@ async function overStdio(world: World, make: MakeCall, before: readonly Post[] =
   const open = new Map<Credential, Promise<StdioConnection>>()
   return {
     async call(operation, input) {
-      const { credential, rest } = proven(input)
+      const { credential, rest } = await proven(input)
       const connection = open.get(credential) ?? connectStdio(world, credential, before)
       open.set(credential, connection)
       return toolOutcome(await (await connection).send(make(`asyncgate.${operation.name}`, rest).body))

@@ -49,7 +49,7 @@ describeGates('new operation', (open) => {
 
   it('a defined operation is an MCP tool', async () => {
     const { gate } = await open()
-    const credential = authenticator.authenticate({})
+    const credential = await authenticator.authenticate({})
     const tools = gateTools({ gate, operations, onError: (error) => expect(error).toBeUndefined() })
     const run = await tools.find('asyncgate_count_letters', credential)
     if (typeof run !== 'function') throw new Error('the tool is missing')

@@ -15,12 +15,16 @@ type Verb = {
     : never
 }[keyof Gate]
 
-const WORK: readonly Role[] = ['agent', 'admin', 'system']
+const WORK: readonly Role[] = ['agent', 'operator', 'admin', 'system']
+const LIST: readonly Role[] = ['agent', 'viewer', 'operator', 'admin', 'system']
 const LEASE: readonly Role[] = ['worker', 'admin']
 const MANAGE: readonly Role[] = ['admin', 'system']
+const INSPECT: readonly Role[] = ['admin', 'viewer', 'operator', 'system']
+const OPERATE: readonly Role[] = ['admin', 'operator', 'system']
 const ALL: readonly Role[] = ROLES
+const ACKNOWLEDGE: readonly Role[] = ['agent', 'worker', 'operator', 'admin', 'system']
 /** People are included regardless of their role: see approvals.test.ts. */
-const APPROVE: readonly Role[] = ['admin']
+const APPROVE: readonly Role[] = ['admin', 'operator']
 
 /** The roles that may call each verb. The type requires an entry for every new verb. */
 const MATRIX: Record<Verb, readonly Role[]> = {
@@ -29,8 +33,8 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   retryTask: WORK,
   cancelTask: WORK,
   cancelTasks: WORK,
-  listTasks: WORK,
-  countTasks: WORK,
+  listTasks: LIST,
+  countTasks: LIST,
   leaseNext: LEASE,
   startTask: LEASE,
   renewLease: LEASE,
@@ -46,7 +50,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   approve: APPROVE,
   deny: APPROVE,
   answerQuestion: WORK,
-  listApprovals: WORK,
+  listApprovals: LIST,
   getApproval: ALL,
   recordSchedule: LEASE,
   reportStaleSchedule: LEASE,
@@ -55,7 +59,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   getTaskProgress: ALL,
   listLogs: ALL,
   waitForTask: ALL,
-  ackReceipt: ALL,
+  ackReceipt: ACKNOWLEDGE,
   listReceipts: ALL,
   getReceipt: ALL,
   listReceiptsLedger: ALL,
@@ -64,13 +68,13 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   bootstrap: ALL,
   listInbox: ALL,
   getInboxItem: ALL,
-  markInbox: ALL,
+  markInbox: ACKNOWLEDGE,
   inboxStats: ALL,
   promoteTaskResult: WORK,
   peekTask: ALL,
   peekTasks: ALL,
-  activeTasks: WORK,
-  completeTaskId: WORK,
+  activeTasks: LIST,
+  completeTaskId: LIST,
   registerTaskType: MANAGE,
   removeTaskType: MANAGE,
   getTaskType: ALL,
@@ -78,33 +82,39 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   registerWorker: LEASE,
   workerHeartbeat: LEASE,
   unregisterWorker: LEASE,
-  drainWorker: MANAGE,
+  drainWorker: OPERATE,
   listWorkers: ALL,
   sendEmail: WORK,
-  listEmails: WORK,
-  getEmail: WORK,
+  listEmails: LIST,
+  getEmail: LIST,
   retryEmail: WORK,
   fetchTaskEmail: ALL,
   fetchTaskResult: ALL,
   openResult: ALL,
   archiveTaskResult: WORK,
-  listUpstreams: MANAGE,
-  getUpstream: MANAGE,
+  listUpstreams: INSPECT,
+  getUpstream: INSPECT,
   addUpstream: MANAGE,
   removeUpstream: MANAGE,
   acceptUpstreamTool: MANAGE,
-  listPolicies: MANAGE,
-  getPolicy: MANAGE,
+  listPolicies: INSPECT,
+  getPolicy: INSPECT,
   putPolicy: MANAGE,
   removePolicy: MANAGE,
-  testPolicy: MANAGE,
-  listRedactionPatterns: MANAGE,
+  testPolicy: INSPECT,
+  listRedactionPatterns: INSPECT,
   putRedactionPattern: MANAGE,
   removeRedactionPattern: MANAGE,
-  listSessions: WORK,
-  getSession: WORK,
-  setSession: MANAGE,
+  listSessions: LIST,
+  getSession: LIST,
+  setSession: OPERATE,
   endSession: WORK,
+  createKey: MANAGE,
+  listKeys: MANAGE,
+  getKey: MANAGE,
+  rotateKey: MANAGE,
+  revokeKey: MANAGE,
+  listAudit: MANAGE,
   getConfig: ALL,
   health: ALL,
 }
@@ -203,6 +213,12 @@ describeGates('roles', (open) => {
       getSession: { session_id: 'none' },
       setSession: { session_id: 'none', workers: 1 },
       endSession: { session_id: 'none' },
+      createKey: { principal: { kind: 'agent', id: 'new' }, role: 'agent' },
+      listKeys: {},
+      getKey: { key_id: 'none' },
+      rotateKey: { key_id: 'none' },
+      revokeKey: { key_id: 'none' },
+      listAudit: {},
       getConfig: {},
       health: {},
     }

@@ -1,4 +1,7 @@
 import { expect, it } from 'vitest'
+import { AccessTokens } from '../../src/auth/access-tokens.ts'
+import { RemoteIssuer } from '../../src/auth/remote-issuer.ts'
+import { OWN_CLAIMS } from '../../src/auth/token-claims.ts'
 import { ERRORS, type ErrorCode, Fault } from '../../src/core/errors.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { EmailQueue } from '../../src/email/queue.ts'
@@ -17,6 +20,7 @@ import {
   type Served,
   type ServeOptions,
   servers,
+  textOf,
 } from './support.ts'
 import { openUpstreams, WIKI } from './upstream-checks.ts'
 
@@ -31,6 +35,20 @@ interface Case {
   provoke(served: Served): Promise<Answer>
   /** Fields of the body besides those of every error. */
   readonly body?: object
+}
+
+const ISSUER = 'https://id.example'
+
+/** Tokens of an issuer that cannot be reached. */
+function unreachableIssuer(): ServeOptions {
+  const issuer = new RemoteIssuer({
+    issuer: ISSUER,
+    claims: OWN_CLAIMS,
+    tenant: null,
+    fetchJson: () => Promise.reject(new Error('connection refused')),
+    onError: () => {},
+  })
+  return { tokens: new AccessTokens({ issuer, audiences: () => [] }) }
 }
 
 /** A store whose commits fail with the error in `broken`. */
@@ -303,12 +321,31 @@ const CASES: readonly Case[] = [
     },
     body: { details: expect.objectContaining({ rule_id: 'no-jobs' }) },
   },
+  { code: 'KEY_NOT_FOUND', provoke: ({ get }) => get('/v1/keys/none', ROOT) },
+  {
+    code: 'KEY_NOT_ACTIVE',
+    async provoke({ post }) {
+      const principal = { kind: 'agent', id: 'planner' }
+      const key_id = textOf(await post('/v1/keys', { ...ROOT, principal, role: 'agent' }), 'key_id')
+      await post(`/v1/keys/${key_id}/revoke`, ROOT)
+      return post(`/v1/keys/${key_id}/rotate`, ROOT)
+    },
+    body: { details: { key_id: expect.any(String), state: 'revoked' } },
+  },
   { code: 'POLICY_NOT_FOUND', provoke: ({ get }) => get('/v1/policies/none', ROOT) },
   {
     code: 'SESSION_NOT_FOUND',
     async provoke(served) {
       FakeSessions.at(served.gate, (await served.store.tenant('default')).tenant)
       return served.get('/v1/sessions/none')
+    },
+  },
+  {
+    code: 'ISSUER_UNAVAILABLE',
+    serve: unreachableIssuer(),
+    provoke({ send }) {
+      const claims = Buffer.from(JSON.stringify({ iss: ISSUER })).toString('base64url')
+      return send('GET', '/v1/tasks', undefined, { authorization: `Bearer eyJ9.${claims}.x` })
     },
   },
   failing('DATABASE_UNAVAILABLE', new StoreError('unavailable', 'connection refused')),

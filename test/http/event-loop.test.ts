@@ -7,16 +7,19 @@ import {
   type Received,
   type ServedProcess,
   send,
+  serveForAllTests,
   serveInProcess,
   whileProbing,
 } from '../support/event-loop.ts'
 import { PROGRAM } from '../support/program.ts'
 import { KEY, members } from './support.ts'
 
-// Each test starts a server, and a hostile request may run three times.
+// A hostile request may run three times.
 vi.setConfig({ testTimeout: 120_000 })
 
 const MIB = 1024 * 1024
+
+const shared = serveForAllTests()
 
 async function post(server: ServedProcess, path: string, input: object) {
   const { status, text } = await send(server, path, { body: input })
@@ -64,8 +67,8 @@ const statuses = (answers: readonly Received[]) => [...new Set(answers.map(({ st
 
 /** A task of alice that w1 has leased. */
 async function held(server: ServedProcess) {
-  await post(server, '/v1/tasks', { type: 'job', principal_id: 'alice' })
-  const { body } = await post(server, '/v1/leases/claim', { worker_id: 'w1' })
+  await post(server, '/v1/tasks', { type: 'held', principal_id: 'alice' })
+  const { body } = await post(server, '/v1/leases/claim', { worker_id: 'w1', accept_types: ['held'] })
   const [offer] = Array.isArray(body.tasks) ? body.tasks : []
   return { worker_id: 'w1', task_id: String(offer.task_id), lease_id: String(offer.lease_id) }
 }
@@ -83,7 +86,7 @@ async function askFor(server: ServedProcess, schema: object) {
 }
 
 it('an ordinary request does not delay others', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   const { status } = await whileProbing(server, () =>
     post(server, '/v1/tasks', { type: 'job', principal_id: 'alice' }),
   )
@@ -91,7 +94,7 @@ it('an ordinary request does not delay others', async () => {
 })
 
 it('a schema with the name of the meta-schema is refused without affecting other schemas', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   const payload_schema = { type: 'object', required: ['a'], properties: { a: { type: 'integer' } } }
   expect(await post(server, '/v1/task-types', { type: 'typed', payload_schema })).toMatchObject({
     status: 200,
@@ -108,7 +111,7 @@ it('a schema with the name of the meta-schema is refused without affecting other
 })
 
 it('a schema with many references to a large part does not block other requests', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   const n = 300
   const properties = Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, { type: 'string' }]))
   const allOf = Array.from({ length: n }, () => ({ $ref: '#/$defs/a' }))
@@ -121,7 +124,7 @@ it('a schema with many references to a large part does not block other requests'
 })
 
 it('an answer that takes long to validate is refused and does not block other requests', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   const anyOf = [...Array.from({ length: 1500 }, (_, i) => ({ const: i + 2 })), { type: 'integer' }]
   const { status, task_id } = await askFor(server, { items: { anyOf } })
   expect(status).toBe(200)
@@ -135,7 +138,7 @@ it('an answer that takes long to validate is refused and does not block other re
 })
 
 it('a batch whose payloads take long to validate does not block other requests', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   await post(server, '/v1/task-types', { type: 'set', payload_schema: { type: 'array', uniqueItems: true } })
   const payload = Array.from({ length: 3000 }, (_, i) => ({ i }))
   const tasks = [...Array.from({ length: 8 }, () => ({ type: 'set', payload })), { type: 'job' }]
@@ -164,14 +167,14 @@ it('redacting a batch of large texts does not block other requests', async () =>
 })
 
 it.each(LARGE_FIELDS)('three times 8 MiB of %s do not block other requests', async (_, fields) => {
-  const server = await serveInProcess()
+  const server = shared()
   const body = Buffer.from(fields)
   const answers = await whileProbing(server, () => times(3, () => send(server, '/v1/tasks', { body })))
   expect([[400], [413]]).toContainEqual(statuses(answers))
 })
 
 it.each(LARGE_FIELDS)('three times 8 MiB of %s over MCP do not block other requests', async (_, fields) => {
-  const server = await serveInProcess()
+  const server = shared()
   const sent = rawCall(modernCall('asyncgate.create_task'), fields)
   const answers = await whileProbing(server, () => times(3, () => send(server, `/mcp${PROGRAM}`, sent)))
   expect([200, 400, 413]).toEqual(expect.arrayContaining(statuses(answers)))
@@ -179,7 +182,7 @@ it.each(LARGE_FIELDS)('three times 8 MiB of %s over MCP do not block other reque
 })
 
 it.each(ERAS)('arguments nested 100,000 deep over MCP in %s do not block other requests', async (_, call) => {
-  const server = await serveInProcess()
+  const server = shared()
   const deep = `{"type":"x","payload":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   const sent = rawCall(call, deep)
   const answers = await whileProbing(server, () => times(8, () => send(server, `/mcp${PROGRAM}`, sent)))
@@ -187,7 +190,7 @@ it.each(ERAS)('arguments nested 100,000 deep over MCP in %s do not block other r
 })
 
 it('a message nested 100,000 deep does not block other requests', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   const body = Buffer.from('{"jsonrpc":'.repeat(100_000))
   for (const path of [`/mcp${PROGRAM}`, '/v1/tasks']) {
     const answers = await whileProbing(server, () => times(8, () => send(server, path, { body })))
@@ -206,7 +209,7 @@ it.each([`/mcp${PROGRAM}`, '/v1/tasks'])(
 )
 
 it('a batch of a hundred tools/list requests does not block other requests', async () => {
-  const server = await serveInProcess()
+  const server = shared()
   const body = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
   const answers = await whileProbing(server, () => times(3, () => send(server, `/mcp${PROGRAM}`, { body })))
   expect(statuses(answers)).toEqual([200])

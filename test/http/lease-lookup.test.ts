@@ -46,7 +46,7 @@ describeGates('leases that are identified by their id alone', (open, storeName) 
   })
 
   const callTool = async (gate: Gate, auth: AuthSettings, name: string, args: Fields) => {
-    const credential = new Authenticator(auth).authenticate({ authorization: `Bearer ${KEY}` })
+    const credential = await new Authenticator(auth).authenticate({ authorization: `Bearer ${KEY}` })
     const tools = gateTools({ gate, legacyTools: true, onError: (error) => expect(error).toBeUndefined() })
     const run = await tools.find(name, credential)
     if (typeof run !== 'function') throw new Error(`there is no tool ${name}`)

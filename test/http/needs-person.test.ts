@@ -28,6 +28,9 @@ it('operations that decide or change what has to be decided require a person', (
       'add_upstream',
       'remove_upstream',
       'accept_upstream_tool',
+      'create_key',
+      'rotate_key',
+      'revoke_key',
     ]),
   )
 })
@@ -46,6 +49,7 @@ describe.each(AUTH_MODES)('decisions with %s', (mode) => {
             task_id: 'x',
             name: 'x',
             id: 'x',
+            key_id: 'x',
             ...claim,
           })
           const refused = { status: 403, body: { code: 'FORBIDDEN' } }

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { describeGates } from '../support/gates.ts'
+import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
+import { keyChecks } from './key-checks.ts'
 import { policyChecks } from './policy-checks.ts'
 import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
@@ -497,6 +499,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...upstreamChecks,
   ...sessionChecks,
   ...policyChecks,
+  ...keyChecks,
+  ...auditChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')

@@ -1,5 +1,6 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
-import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
+import { Authenticator, type AuthSettings, type TokenVerifier } from '../../src/auth/credential.ts'
+import { IssuedKeys } from '../../src/auth/issued-keys.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import type { GuardSettings } from '../../src/http/guard.ts'
 import type { Logger } from '../../src/http/log.ts'
@@ -25,6 +26,7 @@ export interface Answer {
 
 export interface ServeOptions extends OpenOptions {
   readonly auth?: AuthSettings
+  readonly tokens?: TokenVerifier
   readonly guard?: Partial<GuardSettings>
   readonly maxBodyBytes?: number
   readonly logger?: Logger
@@ -52,9 +54,10 @@ export function servers(open: Open) {
 /** A server that closes with the gate, after its clients have disconnected. */
 export async function serveGate(gate: Gate, options: ServeOptions = {}) {
   const mode = options.auth === undefined ? suiteAuthMode() : undefined
+  const issued = new IssuedKeys(gate.keys, () => {})
   const shared = {
     gate,
-    authenticator: new Authenticator(options.auth ?? authSettings(suiteAuthMode())),
+    authenticator: new Authenticator(options.auth ?? authSettings(suiteAuthMode()), issued, options.tokens),
     guard: { allowed_hosts: [], allowed_origins: [], ...options.guard },
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
   }
@@ -68,6 +71,7 @@ export async function serveGate(gate: Gate, options: ServeOptions = {}) {
   const client = new Client(server.port, mode)
   const close = async () => {
     client.leave()
+    issued.stop()
     await mcp.close()
     await server.close()
   }

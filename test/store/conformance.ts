@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from 'vitest'
 import type { Store, TenantRef } from '../../src/store/store.ts'
+import { describeAudit } from './conformance/audit.ts'
 import { describeClaiming } from './conformance/claiming.ts'
 import { describeClock } from './conformance/clock.ts'
 import { describeCommits } from './conformance/commits.ts'
@@ -71,6 +72,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeQuestions(subject)
     describeKeys(subject)
     describeLogs(subject)
+    describeAudit(subject)
     describeHolders(subject)
     describeEntries(subject)
     describeClaiming(subject)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AUDIT_PAGE, AUDIT_REMOVAL } from '../../src/store/sqlite/audit.ts'
 import { type Database, openDatabase } from '../../src/store/sqlite/database.ts'
 import { ITEM, MARKED, UNREAD_LISTS, UNREAD_WITH } from '../../src/store/sqlite/inbox.ts'
 import { CHANGED_LANES } from '../../src/store/sqlite/lanes.ts'
@@ -107,6 +108,8 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ],
   ['obligations of open tasks', OWED.tasks, /INDEX tasks_owed \(tenant=\? AND owner=\? AND seq>\?\)/],
   ['other obligations', OWED.others, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['audit events', AUDIT_PAGE, /PRIMARY KEY \(tenant=\? AND id>\? AND id<\?\)/],
+  ['removal of audit events', AUDIT_REMOVAL, /PRIMARY KEY \(tenant=\? AND id<\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
   ['marked items', MARKED.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['marked items, newest first', MARKED.descending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq<\?\)/],

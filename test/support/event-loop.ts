@@ -1,8 +1,9 @@
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Worker } from 'node:worker_threads'
-import { expect, onTestFinished } from 'vitest'
-import { startServer, testFolder } from '../cli/support.ts'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { folder, type Server, startServer, testFolder } from '../cli/support.ts'
 
 /** A server in a separate process that answers `GET /health/live`. */
 export interface ServedProcess {
@@ -43,6 +44,23 @@ export async function serveInProcess(env: Readonly<Record<string, string>> = {})
     await server.stop()
   })
   return { url: server.url, pid: server.process.pid }
+}
+
+/** Starts the same server for all tests of a file. */
+export function serveForAllTests(): () => ServedProcess {
+  const path = folder()
+  let server: Server | undefined
+  beforeAll(async () => {
+    server = await startServer(['dev', '--no-demo'], path)
+  })
+  afterAll(async () => {
+    await server?.stop()
+    rmSync(path, { recursive: true, force: true })
+  })
+  return () => {
+    if (server === undefined) throw new Error('the server has not started')
+    return { url: server.url, pid: server.process.pid }
+  }
 }
 
 const agent = new Agent({ keepAlive: true })

@@ -52,6 +52,8 @@ export interface Bench {
   readonly gate: Gate
   readonly store: Store
   readonly clock: ManualClock
+  /** The file of an SQLite database. */
+  readonly file?: string | undefined
   /** Errors that callers only see as a code such as INTERNAL_ERROR. */
   readonly errors: unknown[]
   /** Another gate on the same database. */
@@ -61,6 +63,7 @@ export interface Bench {
 export type Open = (options?: OpenOptions) => Promise<Bench>
 
 interface Database {
+  readonly file?: string
   store(options: { now?: () => number; random?: Random }): Promise<Store>
   drop(): Promise<void>
 }
@@ -122,13 +125,16 @@ async function openOn(
     ...(options.upstreams && { upstreams: await options.upstreams(store) }),
   })
   closers.push(() => gate.close())
-  return { gate, store, clock, errors, another: (more = {}) => openOn(database, clock, more, closers) }
+  const another = (more = {}) => openOn(database, clock, more, closers)
+  return { gate, store, clock, errors, file: database.file, another }
 }
 
 async function sqliteDatabase(): Promise<Database> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-'))
+  const file = join(folder, 'gate.db')
   return {
-    store: (options) => openSqliteStore({ path: join(folder, 'gate.db'), ...options }),
+    file,
+    store: (options) => openSqliteStore({ path: file, ...options }),
     drop: async () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkRole, seesAll } from '../../core/authorization.ts'
+import { checkPermission, seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { INBOX_STATES, type InboxItem, isInInbox, stateOf } from '../../core/inbox.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
@@ -106,7 +106,7 @@ async function deliver(
 
 /** One item of the caller's inbox, or of the addressee's inbox for an admin. It does not count as a delivery. */
 export async function getInboxItem(engine: Engine, caller: Caller, input: unknown): Promise<InboxItemView> {
-  checkRole(caller, 'receipts')
+  checkPermission(caller, 'receipts')
   const { receipt_id } = parse(getReceipt.input, input)
   const tenant = await engine.tenant(caller.tenant)
   const seq = receiptSeq(engine, tenant, receipt_id)

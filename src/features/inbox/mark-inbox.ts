@@ -45,7 +45,7 @@ export const markInbox = defineOperation({
     ok: z.literal(true).describe('Always true'),
     items: z.array(marksShape).readonly().describe('The marked items'),
   }),
-  access: 'receipts',
+  access: 'acknowledge',
   toolsets: ['ledger'],
   modelFields: ['as', 'receipt_ids', 'task_ids'],
   rest: { method: 'POST', path: '/v1/inbox/mark' },

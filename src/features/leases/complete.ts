@@ -83,6 +83,7 @@ export const completeMany = defineOperation({
   }),
   actor: 'worker',
   access: 'lease',
+  isBulk: true,
   rest: { method: 'POST', path: '/v1/tasks/complete' },
   effect: WRITES_ONCE,
   async run(services, caller, { items }) {

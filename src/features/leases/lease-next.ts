@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkCapabilities } from '../../core/authorization.ts'
 import type { Claim } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { principalKey } from '../../core/principal.ts'
@@ -78,7 +79,10 @@ export const leaseNext = defineOperation({
     wait_seconds: 50,
   },
   async run({ engine, workers }, caller, input, signal) {
-    if (input.capabilities !== undefined) checkNoSessionLane(input.capabilities, 'capabilities')
+    if (input.capabilities !== undefined) {
+      checkNoSessionLane(input.capabilities, 'capabilities')
+      checkCapabilities(caller, input.capabilities)
+    }
     if (input.reclaim === true && caller.principal.instance_id === undefined) {
       throw invalid('worker_instance_id', 'is required with reclaim, to tell this process from earlier ones')
     }

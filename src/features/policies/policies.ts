@@ -23,7 +23,7 @@ export const listPolicies = defineOperation({
     next_cursor: nextCursor,
   }),
   summary: policyListSummary,
-  access: 'manage',
+  access: 'inspect',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/policies' },
   async run({ engine, policies }, caller, page) {
@@ -41,7 +41,7 @@ export const getPolicy = defineOperation({
   description: 'For admins: one rule, with the author and time of its last change.',
   input: ruleInput,
   output: policyShape,
-  access: 'manage',
+  access: 'inspect',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/policies/{id}' },
   async run({ engine, policies }, caller, { id }) {
@@ -63,6 +63,7 @@ export const putPolicy = defineOperation({
   access: 'manage',
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/policies' },
+  auditSubject: 'id',
   effect: WRITES_ONCE,
   needsPerson: true,
   example: {
@@ -110,7 +111,7 @@ export const listRedactionPatterns = defineOperation({
     next_cursor: nextCursor,
   }),
   summary: patternListSummary,
-  access: 'manage',
+  access: 'inspect',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/redaction-patterns' },
   async run({ engine, policies }, caller, page) {
@@ -133,6 +134,7 @@ export const putRedactionPattern = defineOperation({
   access: 'manage',
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/redaction-patterns' },
+  auditSubject: 'name',
   effect: WRITES_ONCE,
   needsPerson: true,
   example: { name: 'plate', pattern: '\\b[A-Z]{2}-\\d{3,4}\\b', replacement: '(plate)' },

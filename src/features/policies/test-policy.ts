@@ -84,7 +84,7 @@ export const testPolicy = defineOperation({
   }),
   normalize: withoutNullsInLists,
   output: testedShape,
-  access: 'manage',
+  access: 'inspect',
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/policies/test' },
   effect: READS,

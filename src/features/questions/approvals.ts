@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { checkReader, may } from '../../core/authorization.ts'
-import { parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { checkReader, may, seesAll } from '../../core/authorization.ts'
+import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
 import { originOf, QUESTION_STATES, type Question, type QuestionState } from '../../core/question.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -108,13 +108,13 @@ export const listApprovals = defineOperation({
   rest: { method: 'GET', path: '/v1/approvals' },
   example: { state: 'open' },
   async run({ engine }, caller, { limit, cursor, state, type }) {
-    const seesAll = may(caller, 'approve')
+    const isWide = isOverseer(caller)
     const { tenant } = await engine.tenant(caller.tenant)
     const self = principalKey(caller.principal)
     const matches = (task: TaskLine) =>
       (type === undefined || task.type === type) &&
-      (seesAll || task.owner === self || self === `agent:${task.principal_ai}`)
-    const scope = { tenant, query: { list: 'approvals', state, type, self: seesAll ? null : self } }
+      (isWide || task.owner === self || self === `agent:${task.principal_ai}`)
+    const scope = { tenant, query: { list: 'approvals', state, type, self: isWide ? null : self } }
     const start = state === 'open' ? 0 : Number.MAX_SAFE_INTEGER
     const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
     const found = await findQuestions(engine, tenant, { state, from, limit, matches })
@@ -157,8 +157,7 @@ export const getApproval = defineOperation({
   async run({ engine }, caller, { task_id, n }) {
     const tenant = await engine.tenant(caller.tenant)
     const record = await readTask(engine, tenant, task_id)
-    // Callers who may decide see every approval, others only those of tasks that they may see.
-    if (!may(caller, 'approve')) checkReader(record.task, caller)
+    if (!isOverseer(caller)) checkReader(record.task, caller)
     return approvalView(record, questionOf(record, n))
   },
 })
@@ -248,4 +247,9 @@ function approvalView(record: TaskRecord, question: Question): ApprovalView {
       policy: storedOrNull(spec.policy),
     },
   }
+}
+
+/** Callers who may decide, or who see all tasks, see every approval. */
+function isOverseer(caller: Caller): boolean {
+  return seesAll(caller.role) || may(caller, 'approve')
 }

@@ -1,4 +1,4 @@
-import { checkClientApprover, checkRole } from '../../core/authorization.ts'
+import { checkClientApprover, checkPermission } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { canonical } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
@@ -26,7 +26,7 @@ export async function decideInClient(
   { name, version }: Client,
   { task_id, n, approve, reason }: ClientDecision,
 ): Promise<DecisionAnswer> {
-  checkRole(caller, 'answer')
+  checkPermission(caller, 'answer')
   const { engine } = deps
   const { tenant, record, question } = await findQuestion(engine, caller, task_id, n)
   checkClientApprover(record.task, question, principalKey(caller.principal))

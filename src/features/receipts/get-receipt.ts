@@ -143,7 +143,7 @@ export const ackReceipt = defineOperation({
     ok: z.literal(true).describe('Always true'),
     receipt_id: z.string().describe('Id of the receipt that records the acknowledgement'),
   }),
-  access: 'receipts',
+  access: 'acknowledge',
   toolsets: ['agent', 'ledger'],
   rest: { method: 'POST', path: '/v1/receipts/{receipt_id}/ack' },
   effect: WRITES_ONCE,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type Artifact, CARRIED, isPointer, pointersIn } from '../../core/artifact.ts'
-import { checkRole } from '../../core/authorization.ts'
+import { checkPermission } from '../../core/authorization.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { parseCanonical } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
@@ -37,7 +37,7 @@ export interface ReadDeps extends ResultDeps {
 
 /** Opens the result of a task as a stream. */
 export async function openResult(deps: ReadDeps, caller: Caller, input: unknown): Promise<OpenResult> {
-  checkRole(caller, 'read')
+  checkPermission(caller, 'read')
   return openStored(deps, caller, parse(resultInput, input))
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkRole } from '../../core/authorization.ts'
+import { checkPermission } from '../../core/authorization.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { isHeld, type Task } from '../../core/task.ts'
@@ -34,7 +34,7 @@ export async function uploadResult(
   input: unknown,
   content: ResultContent,
 ): Promise<StoredArtifact> {
-  checkRole(caller, 'lease')
+  checkPermission(caller, 'lease')
   const asked = parse(uploadResultInput, input)
   const { engine, results } = deps
   const tenant = await engine.tenant(caller.tenant)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkRole, seesAll } from '../../core/authorization.ts'
+import { checkPermission, seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -75,7 +75,7 @@ export const setSession = defineOperation({
     'For admins: how many calls of a session run concurrently, and how many may be open. null restores the configured limit. The limits apply to this client from now on, also when it reconnects.',
   input: setSessionInput,
   output: sessionShape,
-  access: 'manage',
+  access: 'operate',
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/sessions/{session_id}' },
   effect: WRITES_ONCE,
@@ -157,7 +157,7 @@ export async function callTool(
   client: Client,
   key?: string,
 ): Promise<CreateAnswer> {
-  checkRole(caller, 'create')
+  checkPermission(caller, 'create')
   const { engine, toolCalls } = deps
   const { upstream, tool, arguments: args } = readToolCall(call)
   const tenant = await engine.tenant(caller.tenant)

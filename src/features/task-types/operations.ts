@@ -152,6 +152,7 @@ export const registerTaskType = defineOperation({
   access: 'manage',
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/task-types' },
+  auditSubject: 'type',
   effect: WRITES_ONCE,
   example: {
     type: 'summarise',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkRole } from '../../core/authorization.ts'
+import { checkPermission } from '../../core/authorization.ts'
 import { type Caller, PRINCIPAL_KINDS } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -27,7 +27,7 @@ export interface ActivePage {
 
 /** The open tasks that the principal owns or that are done on its behalf, oldest first. */
 export async function activeTasks(engine: Engine, caller: Caller, input: unknown): Promise<ActivePage> {
-  checkRole(caller, 'list')
+  checkPermission(caller, 'list')
   const asked = parse(activeTasksInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   const principal = askedPrincipal(caller, asked)

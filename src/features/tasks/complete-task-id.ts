@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkRole } from '../../core/authorization.ts'
+import { checkPermission } from '../../core/authorization.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { parse } from '../input.ts'
@@ -20,7 +20,7 @@ export interface TaskIds {
 
 /** The ids of the newest tasks that begin with the prefix, among those that list_tasks shows to the caller. */
 export async function completeTaskId(engine: Engine, caller: Caller, input: unknown): Promise<TaskIds> {
-  checkRole(caller, 'list')
+  checkPermission(caller, 'list')
   const prefix = parse(completeInput, input).prefix.toLowerCase()
   if (!PREFIX.test(prefix)) return { values: [], hasMore: false }
   const { tenant } = await engine.tenant(caller.tenant)

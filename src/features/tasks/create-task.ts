@@ -71,6 +71,7 @@ export const createTasks = defineOperation({
   }),
   actor: 'agent',
   access: 'create',
+  isBulk: true,
   rest: { method: 'POST', path: '/v1/tasks/batch' },
   effect: WRITES,
   repeat: 'idempotent if every task has an `idempotency_key`',

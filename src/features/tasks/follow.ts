@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkRole, seesAll } from '../../core/authorization.ts'
+import { checkPermission, seesAll } from '../../core/authorization.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import { isTerminal } from '../../core/transitions.ts'
@@ -41,7 +41,7 @@ export async function follow(
   input: unknown,
   listener: ChangeListener,
 ): Promise<() => void> {
-  checkRole(caller, 'read')
+  checkPermission(caller, 'read')
   const asked = parse(followInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   if (asked.task_id !== undefined) await readableTask(engine, caller, asked.task_id)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkReader, checkRole } from '../../core/authorization.ts'
+import { checkPermission, checkReader } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { isUuid } from '../../core/ids.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
@@ -32,7 +32,7 @@ export const taskIdInput = z.strictObject({ task_id: taskId })
 
 /** Like get_task, for a caller that only checks the status: the result does not count as fetched. */
 export async function peekTask(deps: ViewDeps, caller: Caller, input: unknown): Promise<TaskView> {
-  checkRole(caller, 'read')
+  checkPermission(caller, 'read')
   const { task_id } = parse(taskIdInput, input)
   return viewOf(deps, await readableTask(deps.engine, caller, task_id))
 }
@@ -42,7 +42,7 @@ const peekTasksInput = z.strictObject({ task_ids: z.array(z.string()).max(1000) 
 /** The same for many tasks. Tasks that do not exist or that the caller may not see are left out. */
 export async function peekTasks(deps: ViewDeps, caller: Caller, input: unknown): Promise<TaskView[]> {
   const { engine, cancellations } = deps
-  checkRole(caller, 'read')
+  checkPermission(caller, 'read')
   const known = parse(peekTasksInput, input).task_ids.filter(isUuid)
   if (known.length === 0) return []
   const { tenant } = await engine.tenant(caller.tenant)

@@ -1,4 +1,4 @@
-import { checkRole } from '../../core/authorization.ts'
+import { checkPermission } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -68,7 +68,7 @@ export async function completeArgument(
   asked: Completing,
   signal?: AbortSignal,
 ): Promise<Completed> {
-  checkRole(caller, 'create')
+  checkPermission(caller, 'create')
   const { engine, policies } = deps
   const upstreams = await registryFor(deps, caller.tenant)
   if (upstreams === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name: upstream })

@@ -56,7 +56,7 @@ export const drainWorker = defineOperation({
     worker_id: z.string().describe('Name of the worker'),
     drain: z.boolean().describe('Whether the worker has to stop'),
   }),
-  access: 'manage',
+  access: 'operate',
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/workers/{worker_id}/drain' },
   effect: WRITES_ONCE,

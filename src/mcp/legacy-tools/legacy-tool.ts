@@ -49,6 +49,7 @@ export function legacyTool<Input extends z.ZodObject>(tool: LegacyTool<Input>): 
         call.credential,
         called,
         withIdentity({ ...implied, ...named }, call, called),
+        call.origin,
       )
       return run(context, caller, input, { ...call, implied })
     },

@@ -122,7 +122,7 @@ export class UpstreamReads implements ReadSource {
     uri?: string,
   ): Promise<Json | undefined> {
     const { gate, waitSeconds, waitTool, cancelsAtTimeout } = this.#options
-    const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call))
+    const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call), call.origin)
     const made = { upstream, tool, arguments: args }
     const { task_id } = await gate.callTool(caller, made, clientOf(call))
     const seen = await gate.waitForTask(caller, { task_id, wait_seconds: waitSeconds }, call.signal)
@@ -150,7 +150,7 @@ export class UpstreamReads implements ReadSource {
     const target = await this.#targetOf(ref, call)
     const { completions } = gate.upstreamsHaving()
     if (target === undefined || !completions.includes(target.upstream)) return undefined
-    const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call))
+    const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call), call.origin)
     const asked = { ref: target.ref, argument, others }
     const { values, ...rest } = await gate.completeArgument(caller, target.upstream, asked, call.signal)
     return { completion: { values: [...values], ...rest } }

@@ -36,7 +36,7 @@ export function needsAgentId(call: Pick<Call, 'meta' | 'client' | 'credential'>)
 }
 
 export function listCaller(call: Call): Caller {
-  return callerOf(call.credential, TASKS, withIdentity({}, call)).caller
+  return callerOf(call.credential, TASKS, withIdentity({}, call), call.origin).caller
 }
 
 /**

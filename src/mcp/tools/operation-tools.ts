@@ -1,6 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import { callerOf, type Fields } from '../../auth/caller.ts'
-import { may } from '../../core/authorization.ts'
+import { may, type Permission } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { DEFAULT_TOOL_SETS } from '../../core/tool-sets.ts'
 import { OPERATIONS } from '../../features/catalogue.ts'
@@ -62,6 +62,7 @@ export function gateTools({
 }: ToolOptions): ToolTable {
   const found = new Map<string, FoundTool>()
   const waiting = new Map<string, (args: Fields) => boolean>()
+  const permissions = new Map<string, Permission>()
   const add = (name: string, tool: FoundTool, mayWait: (args: Fields) => boolean) => {
     for (const spelling of ['dot', 'underscore'] as const) {
       found.set(toolName(name, spelling), tool)
@@ -72,6 +73,8 @@ export function gateTools({
     const run = runOperation(gate, operation, onError)
     const tool = operation.name === CREATE ? createTool(gate, operation, run) : run
     add(operation.name, tool, mayTakeTime(operation))
+    for (const spelling of ['dot', 'underscore'] as const)
+      permissions.set(toolName(operation.name, spelling), operation.access)
   }
   const old = legacyTools ? LEGACY_TOOLS : []
   const context = { gate }
@@ -112,13 +115,18 @@ export function gateTools({
       const direct = directCall(name, args)
       return waiting.get(direct.name)?.(direct.args) ?? !found.has(direct.name)
     },
+    permissionOf(name, args) {
+      const direct = directCall(name, args).name
+      // Tools that are not found here create tasks.
+      return permissions.get(direct) ?? (found.has(direct) ? undefined : 'create')
+    },
   }
 }
 
 /** Creates a task. The result of the call is an MCP task only if the call asks for one. */
 function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool {
   const called = (args: Fields, call: Call) =>
-    callerOf(call.credential, operation, withIdentity(args, call, operation))
+    callerOf(call.credential, operation, withIdentity(args, call, operation), call.origin)
   return {
     definition: definition(toolName(CREATE), operation, listingOf(DEFAULT_TOOL_SETS)),
     waitSeconds: 0,
@@ -148,7 +156,8 @@ function runOperation(gate: Gate, operation: Operation, onError: (error: unknown
   return async (args, call) => {
     try {
       if (call.flaw) throw call.flaw
-      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
+      const identified = withIdentity(args, call, operation)
+      const { caller, input } = callerOf(call.credential, operation, identified, call.origin)
       const signal = takesTime(input) ? call.signal : undefined
       const view = call.listing?.isComplete ? 'full' : 'summary'
       return answered(await callInView(gate, operation, caller, input, view, signal), call)

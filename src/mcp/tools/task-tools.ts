@@ -116,7 +116,7 @@ function typeTool(gate: Gate, type: TaskTypeView, waitTool: string): TaskTool {
 }
 
 function ownerOf(identity: Fields, call: Call): Caller {
-  return callerOf(call.credential, CREATE, withIdentity(identity, call)).caller
+  return callerOf(call.credential, CREATE, withIdentity(identity, call), call.origin).caller
 }
 
 function lateResult(waitSeconds: number, waitTool: string): string {

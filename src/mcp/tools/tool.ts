@@ -16,8 +16,9 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
+import type { Permission } from '../../core/authorization.ts'
 import { ERRORS, type ErrorCode, Fault } from '../../core/errors.ts'
-import type { Caller, PrincipalKey } from '../../core/principal.ts'
+import type { Caller, PrincipalKey, RequestOrigin } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
@@ -37,6 +38,10 @@ export interface Call {
   readonly meta?: Fields | undefined
   /** Calls with the same key are one call. */
   readonly key?: string | undefined
+  /** Absent for a client on stdin. */
+  readonly origin?: RequestOrigin | undefined
+  /** Is told of every refusal, for the audit log. */
+  readonly onRefused?: ((fault: Fault) => void) | undefined
   /** The calling program, if the connection identifies it. */
   readonly client?: Client | undefined
   /** The input that an earlier call required, if this call repeats it. */
@@ -89,6 +94,8 @@ export interface ToolTable {
   find(name: string, credential: Credential): FoundTool | undefined | Promise<FoundTool | undefined>
   /** Whether a call may wait; task tools wait for the end of the task. */
   mayWait(name: string, args: Fields): boolean
+  /** The permission that a call needs; undefined if the tool itself decides. */
+  permissionOf(name: string, args: Fields): Permission | undefined
 }
 
 /** The part of a call that decides which tools are listed. */
@@ -107,7 +114,11 @@ export function answered(answer: object, { listing }: Pick<Call, 'listing'>): Ca
 }
 
 /** An error as a tool result: one line that a model can act on, or the complete error for programs. */
-export function refused(fault: Fault, call: Pick<Call, 'listing' | 'requestId'>): CallToolResult {
+export function refused(
+  fault: Fault,
+  call: Pick<Call, 'listing' | 'requestId' | 'onRefused'>,
+): CallToolResult {
+  call.onRefused?.(fault)
   if (call.listing?.isComplete) return { ...answered(errorBody(fault, call.requestId), call), isError: true }
   return { content: [{ type: 'text', text: errorLine(fault) }], isError: true }
 }
@@ -227,7 +238,8 @@ export function lookError(error: unknown, call: Call, onError: (error: unknown) 
 }
 
 /** Converts a fault to a JSON-RPC error: invalid params, or an internal error. */
-export function asProtocolError(fault: Fault, { requestId }: Call): ProtocolError {
+export function asProtocolError(fault: Fault, { requestId, onRefused }: Call): ProtocolError {
+  onRefused?.(fault)
   const code =
     ERRORS[fault.code].http < 500 ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError
   return new ProtocolError(code, fault.message, errorBody(fault, requestId))

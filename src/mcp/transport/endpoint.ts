@@ -8,12 +8,16 @@ import {
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
 import type { Authenticator, Credential } from '../../auth/credential.ts'
+import type { ProtectedResource } from '../../auth/protected-resource.ts'
+import { checkScope } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { DEFAULT_TOOL_SETS } from '../../core/tool-sets.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
+import { endWithKey } from '../../http/context.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
+import { HttpOrigin, noteKeyUse, noteRefusal, type RequestAudit, requestIdHeader } from '../../http/origin.ts'
 import { isObject } from '../../util/guards.ts'
 import { createServer, defineServer, type ServerDefinition, type ServerOptions } from '../server.ts'
 import { agentOfUrl, withAgent } from '../tools/identity.ts'
@@ -42,6 +46,8 @@ import {
 
 interface HttpOptions {
   readonly authenticator: Authenticator
+  /** Where clients get access tokens; undefined if none are accepted. */
+  readonly resource?: ProtectedResource | undefined
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
   /** If false, the SDK serves every request; the responses are the same. */
@@ -56,6 +62,7 @@ export interface McpEndpointOptions extends HttpOptions, Omit<ServerOptions, 'on
 }
 
 interface EndpointOptions extends HttpOptions {
+  readonly audit: RequestAudit
   readonly definition: ServerDefinition
   /** A legacy client has ended its session. */
   readonly onLeft: (credential: Credential, client: Client) => Promise<void>
@@ -78,6 +85,7 @@ export function createMcpEndpoint({ gate, ...options }: McpEndpointOptions): Mcp
   const endpoint = new Endpoint({
     ...options,
     bus,
+    audit: gate.audit,
     definition,
     onLeft: (credential, { instance }) => gate.clientLeft(credential.tenant, instance, holderOf(credential)),
   })
@@ -142,26 +150,34 @@ export class Endpoint {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, open: OpenRequest): Promise<void> {
+    const { audit, authenticator } = this.#options
     const requestId = requestIdHeader(response)
+    const origin = new HttpOrigin(request, requestId)
+    let credential: Credential | undefined
     let message: Message | undefined
     try {
       checkHostAndOrigin(request.headers, this.#options.guard)
-      const { authenticator } = this.#options
       const listing = requestedListing(request.url ?? '', request.headers, this.#listing)
-      const proven = authenticator.ofHeaders(request.headers)
+      const proven = await authenticator.ofHeaders(request.headers)
       if (request.method === 'POST') {
         checkPost(request)
         if (!acceptsJson(request.headers)) return sendRefusal(response, NOT_ACCEPTABLE)
         message = await readMessage(await this.#readBody(request, proven))
         if (message === undefined) return sendRefusal(response, UNPARSABLE)
       }
-      const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
+      const known = proven ?? (await authenticator.ofToken(tokenOf(message?.body)))
+      credential = known
+      noteKeyUse(audit, known, origin, authenticator.allowsAnonymous)
+      endWithKey(this.#options, response, known)
+      this.#checkScope(known, message?.body)
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
       const read = readMeta(isObject(message?.body) ? message.body.params : undefined)
       const call = new OpenCall(
         {
-          credential,
+          credential: known,
           requestId,
+          origin,
+          onRefused: (fault) => noteRefusal(audit, fault, origin, known),
           flaw: message?.flaw,
           ...withAgent(read, agentOfUrl(request.url)),
           listing,
@@ -171,10 +187,25 @@ export class Endpoint {
       )
       await this.#route(request, response, message, call, open)
     } catch (error) {
+      noteRefusal(audit, error, origin, credential)
       const expected = error instanceof Fault
       if (!expected) this.#options.onError?.(error)
-      sendRefusal(response, expected ? refusal(error, requestId) : BROKEN, requestIdOf(message?.body))
+      const challenge = expected ? this.#options.resource?.challenge(error, '/mcp') : undefined
+      const refused = expected ? refusal(error, requestId, challenge) : BROKEN
+      sendRefusal(response, refused, requestIdOf(message?.body))
     }
+  }
+
+  /**
+   * A client can ask the issuer of its token for another scope, and recognizes that from the HTTP response. Holders of
+   * keys learn it from the result of the tool.
+   */
+  #checkScope(credential: Credential, body: unknown): void {
+    if (credential.kind !== 'bound' || credential.token === undefined || !isToolCall(body)) return
+    const { name, arguments: args } = isObject(body) && isObject(body.params) ? body.params : {}
+    if (typeof name !== 'string') return
+    const permission = this.#options.definition.tools.permissionOf(name, isObject(args) ? args : {})
+    if (permission !== undefined) checkScope(credential, permission)
   }
 
   /** Limits the body of a request without a key in its headers. */
@@ -227,9 +258,4 @@ function checkPost(request: IncomingMessage): void {
   const type = request.headers['content-type'] ?? null
   // The SDK accepts no other JSON type.
   if (!isJsonContentType(type)) throw new Fault('UNSUPPORTED_MEDIA_TYPE', { content_type: type })
-}
-
-function requestIdHeader(response: ServerResponse): string | undefined {
-  const id = response.getHeader('x-request-id')
-  return typeof id === 'string' ? id : undefined
 }

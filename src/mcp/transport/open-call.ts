@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
+import type { RequestOrigin } from '../../core/principal.ts'
 import { isObject } from '../../util/guards.ts'
 import type { Listing } from '../tools/listing.ts'
 import type { Call, Repeat, TaskMode } from '../tools/tool.ts'
@@ -68,6 +69,8 @@ export class OpenCall implements Call {
   readonly repeat: Repeat | undefined
   readonly streams: boolean
   readonly listing: Listing | undefined
+  readonly origin: RequestOrigin | undefined
+  readonly onRefused: ((fault: Fault) => void) | undefined
   readonly #request: OpenRequest
 
   constructor(facts: Omit<OpenCall, 'signal'>, request: OpenRequest) {
@@ -79,6 +82,8 @@ export class OpenCall implements Call {
     this.repeat = facts.repeat
     this.streams = facts.streams
     this.listing = facts.listing
+    this.origin = facts.origin
+    this.onRefused = facts.onRefused
     this.#request = request
   }
 
@@ -92,7 +97,7 @@ type Connected = Pick<Call, 'client' | 'peer'>
 
 /** The call, ended also by the signal, if there is one. Signals are created on demand. */
 export function during(call: Call, signal: AbortSignal | undefined, connected: Connected = call): Call {
-  const { credential, requestId, flaw, meta, tasks, repeat, streams, listing } = call
+  const { credential, requestId, flaw, meta, tasks, repeat, streams, listing, origin, onRefused } = call
   return {
     credential,
     client: connected.client,
@@ -103,6 +108,8 @@ export function during(call: Call, signal: AbortSignal | undefined, connected: C
     repeat,
     streams,
     listing,
+    origin,
+    onRefused,
     get peer() {
       return connected.peer
     },

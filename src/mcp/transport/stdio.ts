@@ -9,6 +9,7 @@ import {
 import type { Credential } from '../../auth/credential.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
+import { noteRefusal } from '../../http/origin.ts'
 import { createServer, defineServer, type ServerOptions } from '../server.ts'
 import { withAgent } from '../tools/identity.ts'
 import { metaFromSdk } from './capabilities.ts'
@@ -64,6 +65,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
       streams: true,
       listing: options.listing,
+      onRefused: (fault) => noteRefusal(gate.audit, fault, undefined, credential),
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),

@@ -32,10 +32,10 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
 }
 
 /** A fault as JSON-RPC error data. Its code must not be one that the protocol reserves. */
-export function refusal(fault: Fault, requestId?: string): Refusal {
+export function refusal(fault: Fault, requestId?: string, challenge?: string): Refusal {
   const status = ERRORS[fault.code].http
   const code = status === 400 ? INVALID_REQUEST : status
-  const headers = HEADERS[status]
+  const headers = challenge === undefined ? HEADERS[status] : { 'www-authenticate': challenge }
   return {
     status,
     code,

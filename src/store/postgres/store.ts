@@ -1,6 +1,7 @@
 import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { cryptoRandom, type Random } from '../../util/random.ts'
+import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import { auditOn } from './audit.ts'
 import { repeatable } from './borrow.ts'
 import { commit } from './commit.ts'
 import { type Connections, connectTo, end, run } from './database.ts'
@@ -62,6 +64,7 @@ class PostgresStore implements Store {
   readonly reads: Reads
   readonly entries: Entries
   readonly logs: Logs
+  readonly audit: AuditRows
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -79,6 +82,7 @@ class PostgresStore implements Store {
     this.#listener = new Listener(connections)
     this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
     this.logs = logsOn(connections)
+    this.audit = auditOn(connections)
     this.entries = entriesOn(connections)
   }
 
@@ -89,6 +93,10 @@ class PostgresStore implements Store {
     this.#tenants.set(name, found)
     found.catch(() => this.#tenants.delete(name))
     return found
+  }
+
+  tenants(): Promise<TenantRef[]> {
+    return this.#query('SELECT tenant, name, salt FROM tenants ORDER BY tenant')
   }
 
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {

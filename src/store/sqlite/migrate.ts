@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { type Database, rollBack } from './database.ts'
+import { connectReader, type Database, type Driver, rollBack } from './database.ts'
 
 interface Migration {
   readonly number: number
@@ -48,6 +48,21 @@ export function migrate(database: Database, now: number): void {
       rollBack(database)
       throw error
     }
+  }
+}
+
+/** Refuses a file whose schema would have to be migrated under its running server. */
+export function checkSchema(path: string, driver: Driver): void {
+  const database = connectReader(path, driver)
+  try {
+    const newest = knownMigrations().at(-1)?.number ?? 0
+    const { applied } = database.prepare('SELECT max(number) AS applied FROM migrations').get() as {
+      applied: number | null
+    }
+    if (applied === newest) return
+    throw new Error('its server has another version of AsyncGate; stop that server, or use the same version')
+  } finally {
+    database.close()
   }
 }
 

@@ -1,10 +1,12 @@
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
+import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
+import { prepareAudit } from './audit.ts'
 import {
   type Change,
   connectReader,
@@ -30,11 +32,13 @@ export interface Session {
   readonly reads: Reads
   readonly entries: Entries
   readonly logs: Logs
+  readonly audit: AuditRows
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
   readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
   readonly findQuestions: (tenant: number, taskId: string) => Question[]
   readonly findTenant: Statement
+  readonly allTenants: Statement
   readonly insertTenant: Statement
   readonly busyTenants: Statement
   /** Live rows as arrays, by what has come for them. */
@@ -62,11 +66,13 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       reads: { ...prepareReads(reader), ...prepareInboxReads(reader), ...prepareQuestionReads(reader) },
       entries: prepareEntries(reader, writer, change),
       logs: prepareLogs(reader, writer, change),
+      audit: prepareAudit(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),
       findSpec: prepareSpecLookup(writer),
       findQuestions: prepareQuestionLookup(writer),
       findTenant: reader.prepare('SELECT tenant, name, salt FROM tenants WHERE name = ?'),
+      allTenants: reader.prepare('SELECT tenant, name, salt FROM tenants ORDER BY tenant'),
       insertTenant: writer.prepare(
         'INSERT INTO tenants (name, salt) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
       ),

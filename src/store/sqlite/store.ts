@@ -1,6 +1,7 @@
 import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { cryptoRandom, type Random } from '../../util/random.ts'
+import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import { Known } from '../layout/known.ts'
 import { type Rows, rowsOf } from '../layout/rows.ts'
@@ -20,7 +21,8 @@ import {
 import { type Clock, startClock } from './clock.ts'
 import { type Change, type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
 import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failure.ts'
-import { type Lock, lockFile } from './lock.ts'
+import { DatabaseInUse, type Lock, lockFile } from './lock.ts'
+import { checkSchema } from './migrate.ts'
 import { makeFolder } from './private-file.ts'
 import { openSession, type Session } from './session.ts'
 import { liveTask } from './tasks.ts'
@@ -31,6 +33,8 @@ export interface SqliteOptions {
   /** Replaces the clock of the store, without corrections. */
   readonly now?: () => number
   readonly random?: Random
+  /** Opens the file also while a server has it, to read and write a few entries. The schema must then be current. */
+  readonly besideServer?: boolean | undefined
   /** Instead of the SQLite that Node has, or better-sqlite3. */
   readonly driver?: Driver
 }
@@ -47,7 +51,10 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   try {
     if (path !== ':memory:') {
       makeFolder(path)
-      lock = await lockFile(path)
+      lock = await lockFile(path).catch((error: unknown) => {
+        if (options.besideServer && error instanceof DatabaseInUse) return undefined
+        throw error
+      })
     }
     return new SqliteStore(options, options.driver ?? (await sqliteDriver()), lock)
   } catch (error) {
@@ -66,6 +73,7 @@ class SqliteStore implements Store {
   readonly reads: Reads
   readonly entries: Entries
   readonly logs: Logs
+  readonly audit: AuditRows
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -81,6 +89,8 @@ class SqliteStore implements Store {
     this.#driver = driver
     this.#lock = lock
     this.#random = options.random ?? cryptoRandom()
+    const isOwner = lock !== undefined || this.#path === ':memory:'
+    if (!isOwner) checkSchema(this.#path, driver)
     const session = openSession(this.#path, driver, (options.now ?? Date.now)(), this.#change)
     this.#session = session
     try {
@@ -92,6 +102,7 @@ class SqliteStore implements Store {
     }
     this.reads = following(session.reads, () => this.#open().reads)
     this.logs = following(session.logs, () => this.#open().logs)
+    this.audit = following(session.audit, () => this.#open().audit)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 
@@ -107,6 +118,11 @@ class SqliteStore implements Store {
       if (found === undefined) throw new Error(`the tenant ${name} was not stored`)
       return found
     })
+  }
+
+  async tenants(): Promise<TenantRef[]> {
+    const { allTenants } = this.#open()
+    return attemptAvailable(() => allTenants.all() as TenantRef[])
   }
 
   /** Nothing here waits between BEGIN and COMMIT, so no two commits overlap. */
@@ -233,7 +249,7 @@ function decideOn(
   decide: (loaded: Loaded) => Changes | Need,
 ): Changes {
   let wanted = need
-  for (let look = 0; look < MAX_LOAD_ROUNDS; look++) {
+  for (loaded.looks = 1; loaded.looks <= MAX_LOAD_ROUNDS; loaded.looks++) {
     attempt(() => load(wanted, loaded, known))
     const decided = decide(loaded)
     if (!isNeed(decided)) return decided

@@ -40,6 +40,20 @@ describeGates('waiting claim', (open, storeName) => {
     vi.restoreAllMocks()
   })
 
+  /** A gate whose commits are counted. */
+  const openCounting = async () => {
+    let count = 0
+    const { gate } = await open({
+      wrap: (store) =>
+        override(store, {
+          commit: (need, decide) => {
+            count++
+            return store.commit(need, decide)
+          },
+        }),
+    })
+    return { gate, commits: () => count }
+  }
   const wait = (gate: Parameters<typeof claim>[0], input: object = {}, by = worker()) =>
     claim(gate, { wait_seconds: 50, ...input }, by)
 
@@ -97,24 +111,70 @@ describeGates('waiting claim', (open, storeName) => {
 
   it('a waiting claim commits nothing while nothing happens', async () => {
     const poll = disablePolling()
-    let commits = 0
+    const { gate, commits } = await openCounting()
+    const waiting = ['a', 'b', 'c'].map((type) => wait(gate, { accept_types: [type] }, worker(type)))
+    expect(await claim(gate)).toEqual([])
+    const before = commits()
+    poll()
+    await turns(40)
+    expect(commits()).toBe(before)
+    const task = await ask(gate, { type: 'b' })
+    expect(only(await soon(Promise.race(waiting))).task_id).toBe(task.task_id)
+  })
+
+  it('a task that a claim waits for is assigned by the commit that creates it', async () => {
+    disablePolling()
+    const { gate, commits } = await openCounting()
+    // The lane exists from the first task on.
+    await finish(gate, await hold(gate))
+    const waiting = [wait(gate, {}, worker('a')), wait(gate, {}, worker('b'))]
+    expect(await claim(gate)).toEqual([])
+    const before = commits()
+    const task = await ask(gate)
+    expect(only(await soon(Promise.race(waiting))).task_id).toBe(task.task_id)
+    await turns(40)
+    expect(commits()).toBe(before + 1)
+  })
+
+  it('a create that is refused because the queue is full does not disturb a waiting claim', async () => {
+    disablePolling()
+    const commits = new Barrier()
     const { gate } = await open({
+      settings: { max_pending_commands: 2 },
       wrap: (store) =>
         override(store, {
-          commit: (need, decide) => {
-            commits++
+          commit: async (need, decide) => {
+            await commits.pass()
             return store.commit(need, decide)
           },
         }),
     })
-    const waiting = ['a', 'b', 'c'].map((type) => wait(gate, { accept_types: [type] }, worker(type)))
+    await finish(gate, await hold(gate))
+    const waiting = wait(gate, { accept_types: ['job'] })
     expect(await claim(gate)).toEqual([])
-    const before = commits
-    poll()
+    commits.shut()
+    const first = ask(gate, { type: 'other' })
+    await commits.arrival()
+    const others = [ask(gate, { type: 'other' }), ask(gate, { type: 'other' })]
     await turns(40)
-    expect(commits).toBe(before)
-    const task = await ask(gate, { type: 'b' })
-    expect(only(await soon(Promise.race(waiting))).task_id).toBe(task.task_id)
+    expect(await refusal(ask(gate))).toMatchObject({ code: 'OVERLOADED' })
+    commits.open()
+    await Promise.all([first, ...others])
+    const task = await ask(gate)
+    expect(only(await soon(waiting)).task_id).toBe(task.task_id)
+  })
+
+  it('a delayed task and a duplicate assign nothing to a waiting claim', async () => {
+    disablePolling()
+    const { gate } = await open()
+    await finish(gate, await hold(gate, { idempotency_key: 'once' }))
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await ask(gate, { delay_seconds: 60 })
+    await ask(gate, { idempotency_key: 'once' })
+    await turns(40)
+    const task = await ask(gate)
+    expect(only(await soon(waiting)).task_id).toBe(task.task_id)
   })
 
   it('a waiting claim is woken when a lease becomes free under the quota', async () => {

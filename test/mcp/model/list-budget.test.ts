@@ -49,6 +49,38 @@ interface List {
 }
 
 const LISTS: Readonly<Record<string, List>> = {
+  list_keys: {
+    member: 'keys',
+    key: 'key_id',
+    rows: 20,
+    seed: ({ gate }) =>
+      each((i) =>
+        gate.createKey(ROOT, {
+          principal: { kind: 'agent', id: `production-planner-${uuid(i)}` },
+          role: 'agent',
+          name: words(30),
+          expires_at: '2099-01-01T00:00:00Z',
+        }),
+      ),
+  },
+  list_audit: {
+    member: 'events',
+    key: 'subject',
+    rows: 20,
+    async seed({ gate }) {
+      await each(async (i) =>
+        gate.audit.record({
+          event: 'admin_action',
+          tenant: 'default',
+          principal: `human:${words(30)}`,
+          subject: `production-policy-${uuid(i)}`,
+          reason: words(50),
+          details: { input: words(100) },
+        }),
+      )
+      return { event: 'admin_action' }
+    },
+  },
   list_workers: {
     member: 'workers',
     key: 'worker_id',

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, it, onTestFinished } from 'vitest'
-import { DEFAULT_TENANT } from '../../../src/auth/credential.ts'
 import type { Caller } from '../../../src/core/principal.ts'
+import { DEFAULT_TENANT } from '../../../src/core/principal.ts'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { type McpServer, startMcp } from '../endpoint.ts'
 import { ScriptedModel } from './scripted-model.ts'

@@ -67,6 +67,7 @@ export async function startTalking(gate: Gate, limits: Partial<SessionLimits> = 
   const { definition, onLists } = defineServer(gate, { sources: [talkingTools()] })
   const unsubscribe = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
   const endpoint = new Endpoint({
+    audit: gate.audit,
     definition: {
       ...definition,
       // Its resources are not those of the gate.

@@ -1,7 +1,9 @@
 import type pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { STATUSES } from '../../../src/core/transitions.ts'
+import type { AuditRows } from '../../../src/store/audit.ts'
 import type { Logs } from '../../../src/store/entries.ts'
+import { auditOn, auditQueries } from '../../../src/store/postgres/audit.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
@@ -35,6 +37,7 @@ import {
   WORKER,
 } from '../../support/fixtures.ts'
 import { freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
+import { auditRow } from '../conformance/audit.ts'
 
 const STORED = 5_000
 const BATCH = 16
@@ -46,9 +49,15 @@ const VERDICT = { state: 'approved', decided_by: ALICE, decided_at: 1, decided_s
 const laneOf = (seq: number) => POOL + 1 + (seq % LANES)
 
 const NAMES = new Map(
-  Object.entries({ ...loads, ...writes, ...queries, ...inboxQueries, ...questionQueries, ...logQueries }).map(
-    ([name, text]) => [text, name],
-  ),
+  Object.entries({
+    ...loads,
+    ...writes,
+    ...queries,
+    ...inboxQueries,
+    ...questionQueries,
+    ...logQueries,
+    ...auditQueries,
+  }).map(([name, text]) => [text, name]),
 )
 
 const AROUND = { now: undefined, catchUp: async () => {}, listener: { token: 'test', encode: () => [] } }
@@ -230,6 +239,16 @@ async function useLogs(logs: Logs, tenant: number, seqs: readonly number[]): Pro
   }
 }
 
+/** Adds events, reads them and removes them. */
+async function useAudit(audit: AuditRows, tenant: number, seqs: readonly number[]): Promise<void> {
+  await audit.add(
+    tenant,
+    seqs.map((seq) => auditRow(tenant, seq)),
+  )
+  await audit.list(tenant, '', 'f', BATCH)
+  await audit.removeBefore(tenant, 'f', seqs.length)
+}
+
 /** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -239,6 +258,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await reads.tasks(tenant, ids)
   await reads.state(tenant, uuid(seqs[0] ?? 0))
   await useLogs(logsOn(pooled), tenant, seqs)
+  await useAudit(auditOn(pooled), tenant, seqs)
   await reads.statuses(tenant, ids)
   await reads.lines(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)

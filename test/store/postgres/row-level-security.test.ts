@@ -18,6 +18,7 @@ import {
   uuid,
 } from '../../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
+import { auditRow } from '../conformance/audit.ts'
 
 describe.skipIf(!postgresUrl())('row-level security', () => {
   let database: FreshDatabase
@@ -37,6 +38,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
       await fill(tenant)
       await store.entries.put({ tenant, kind: 'x', name: 'x', value: '{}', due_at: null })
       await store.logs.add([logLine(tenant)])
+      await store.audit.add(tenant, [auditRow(tenant, 1)])
     }
     client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -111,7 +113,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
 
   it('row-level security is forced on every table with tenants', async () => {
     expect(tables).toContain('tasks')
-    expect(tables).toHaveLength(19)
+    expect(tables).toHaveLength(20)
     const { rows } = await client.query(
       `SELECT relname FROM pg_class
        WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,

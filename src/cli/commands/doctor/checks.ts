@@ -1,11 +1,14 @@
 import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
 import { type Config, ConfigError, type reportConfig } from '../../../config/index.ts'
 import { EgressError } from '../../../egress/error.ts'
+import { openGate } from '../../../features/gate.ts'
 import { readUpstreams } from '../../../server/gateway.ts'
 import { checkKeyExposure } from '../../../server/key-exposure.ts'
 import { isLocalKeyShared, localKeyFile } from '../../../server/local-key.ts'
+import { openStore } from '../../../server/open-store.ts'
 import { OperatorError } from '../../../server/operator-error.ts'
 import { readPoliciesFile, readTypesFile } from '../../../server/operator-files.ts'
+import { keyProblem } from '../../../server/require-key.ts'
 import { dataFolder, runningServers } from '../../../server/server-file.ts'
 import { checkPackages, GIST_TOKEN, gistOptions } from '../../../server/services.ts'
 import { ProgressLine, warn } from '../../output.ts'
@@ -122,7 +125,30 @@ async function checkGists(config: Config): Promise<Finding[]> {
   }
 }
 
-async function checkMachine({ database, server }: Config): Promise<Finding[]> {
+/** Whether there is a key with which the server can be used. `isReady`: whether the database has its schema. */
+async function checkKeys(
+  database: Config['database'],
+  { server, oauth }: Pick<Config, 'server' | 'oauth'>,
+  isReady: boolean,
+): Promise<Finding[]> {
+  const acceptsTokens = oauth.oauth_issuer !== null
+  const problem = keyProblem(server, acceptsTokens || (isReady && (await hasIssuedKeys(database))))
+  if (problem === undefined) return []
+  const { message, fix, isFatal } = problem
+  return [{ check: 'keys', ok: !isFatal, detail: message, fix }]
+}
+
+async function hasIssuedKeys(database: Config['database']): Promise<boolean> {
+  const gate = openGate({ store: await openStore(database, { besideServer: true }), sweeping: false })
+  try {
+    return await gate.keys.exist()
+  } finally {
+    await gate.close()
+  }
+}
+
+async function checkMachine(config: Config): Promise<Finding[]> {
+  const { database, server } = config
   const progress = new ProgressLine()
   progress.show('checking the database and the port')
   try {
@@ -134,6 +160,9 @@ async function checkMachine({ database, server }: Config): Promise<Finding[]> {
     return [
       ...driver,
       ...(checked === undefined ? [] : [checked.finding]),
+      ...(checked === undefined || !checked.finding.ok
+        ? []
+        : await checkKeys(database, config, checked.isReady)),
       await checkPort(server.host, server.port, own),
       checkClock(database, checked?.time),
     ]

@@ -27,7 +27,7 @@ export async function checkDriver(): Promise<Finding> {
 export async function checkDatabase(
   database: Database,
   isServed: boolean,
-): Promise<{ finding: Finding; time: number | undefined }> {
+): Promise<{ finding: Finding; time: number | undefined; isReady: boolean }> {
   const check = 'database'
   const name = database.kind === 'sqlite' ? database.path : withoutPassword(database.url)
   try {
@@ -35,14 +35,14 @@ export async function checkDatabase(
     const finding =
       (database.kind === 'sqlite' && (await fileProblem(database.path, schema, isServed))) ||
       schemaFinding(name, schema)
-    return { finding, time: schema.time }
+    return { finding, time: schema.time, isReady: schema.applied === schema.newest }
   } catch (error) {
     const fix =
       database.kind === 'sqlite'
         ? 'Check ASYNCGATE_DATABASE_URL: the file must be a SQLite database that this user can write.'
         : 'Check that PostgreSQL runs, and user, password, host and name in ASYNCGATE_DATABASE_URL.'
     const detail = `${name} cannot be read: ${reasonOf(error)}`
-    return { finding: { check, ok: false, detail, fix }, time: undefined }
+    return { finding: { check, ok: false, detail, fix }, time: undefined, isReady: false }
   }
 }
 

@@ -1,7 +1,7 @@
-import { DEFAULT_TENANT } from '../../../auth/credential.ts'
 import { databaseOf } from '../../../config/database.ts'
 import { type Config, loadConfig } from '../../../config/index.ts'
 import { DEFAULT_DATABASE } from '../../../config/server.ts'
+import { DEFAULT_TENANT } from '../../../core/principal.ts'
 import { readRule } from '../../../features/policies/shape.ts'
 import { ANY_PROMPT, READ_RESOURCE } from '../../../features/upstreams/reads.ts'
 import { fileUpstream, type UpstreamRecord } from '../../../features/upstreams/shape.ts'

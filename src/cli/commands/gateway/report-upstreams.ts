@@ -1,5 +1,4 @@
-import { DEFAULT_TENANT } from '../../../auth/credential.ts'
-import { type Caller, OPERATOR } from '../../../core/principal.ts'
+import { type Caller, DEFAULT_TENANT, OPERATOR } from '../../../core/principal.ts'
 import type { Gate } from '../../../features/gate.ts'
 import type { RuledUpstream } from '../../../features/upstreams/upstreams.ts'
 import type { OpenServer } from '../../../server/open-server.ts'

@@ -1,0 +1,229 @@
+import { hash, randomBytes } from 'node:crypto'
+import { Fault } from '../core/errors.ts'
+import { type IssuedKey, tenantOfKey } from '../features/keys/format.ts'
+import type { Keys } from '../features/keys/keys.ts'
+import { keyState, type StoredKey } from '../features/keys/record.ts'
+import { isSecretOf } from '../features/keys/secret-hash.ts'
+import type { BoundCredential, KeyVerifier } from './credential.ts'
+
+/** A record is used for this time without asking the store whether keys have changed. */
+const FRESH_MS = 800
+/** After this time the store is asked in the background, so that requests do not wait for it. */
+const REFRESH_MS = 400
+const MAX_KNOWN = 10_000
+const USE_INTERVAL_MS = 60_000
+
+/** A key whose secret was verified. */
+interface Known {
+  readonly tenant: number
+  readonly record: StoredKey
+  readonly credential: BoundCredential
+  /** The number of changes of keys when the record was read. */
+  readonly changes: number
+  /** When the last use was recorded. */
+  recordedAt: number
+}
+
+/** What is known about the keys of a tenant. */
+interface Checked {
+  /** The number of changes of keys. */
+  changes: number
+  /** When that number was read. */
+  at: number
+  checking: Promise<void> | undefined
+}
+
+type KeyRegistry = Pick<Keys, 'parse' | 'get' | 'changes' | 'used'>
+
+interface Watch {
+  readonly tenant: number
+  record: StoredKey
+  /** The number of changes of keys when the record was read. */
+  changes: number
+  end(): void
+}
+
+/**
+ * Authenticates issued keys. The hash of a secret is computed once; after that a key is recognized by its digest. A key
+ * that is revoked, by any process, is refused within a second.
+ */
+export class IssuedKeys implements KeyVerifier {
+  readonly #keys: KeyRegistry
+  readonly #report: (error: unknown) => void
+  /** A dump of the memory does not show digests that could be compared with those of other processes. */
+  readonly #salt = randomBytes(32).toString('base64')
+  /** By digest, the least recently verified first. */
+  readonly #known = new Map<string, Known>()
+  readonly #verifying = new Map<string, Promise<BoundCredential>>()
+  readonly #tenants = new Map<number, Checked>()
+  readonly #ofCredential = new WeakMap<BoundCredential, Known>()
+  readonly #watches = new Set<Watch>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(keys: KeyRegistry, report: (error: unknown) => void) {
+    this.#keys = keys
+    this.#report = report
+  }
+
+  verify(text: string): BoundCredential | Promise<BoundCredential> {
+    const digest = hash('sha256', this.#salt + text, 'base64')
+    const known = this.#known.get(digest)
+    if (known !== undefined && this.#isFresh(known)) return this.#use(known)
+    const verifying = this.#verifying.get(digest) ?? this.#verify(text, digest)
+    this.#verifying.set(digest, verifying)
+    return verifying.finally(() => this.#verifying.delete(digest))
+  }
+
+  watch(credential: BoundCredential, end: () => void): () => void {
+    const known = this.#ofCredential.get(credential)
+    if (known === undefined) return () => {}
+    const { tenant, record, changes } = known
+    const watch = { tenant, record, changes, end }
+    this.#watches.add(watch)
+    this.#timer ??= setInterval(() => void this.#checkWatches(), REFRESH_MS).unref()
+    return () => {
+      this.#watches.delete(watch)
+    }
+  }
+
+  async current(keyId: string): Promise<BoundCredential | undefined> {
+    const tenant = tenantOfKey(keyId)
+    if (tenant === undefined) return undefined
+    const changes = await this.#changes(tenant)
+    const record = await this.#keys.get(tenant, keyId)
+    if (record === undefined || keyState(record, Date.now()) !== 'active') return undefined
+    const known = knownOf(tenant, record, changes, Date.now())
+    this.#ofCredential.set(known.credential, known)
+    return known.credential
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#watches.clear()
+  }
+
+  #isFresh({ tenant, changes }: Known): boolean {
+    const checked = this.#tenants.get(tenant)
+    if (checked === undefined || checked.changes !== changes) return false
+    const age = performance.now() - checked.at
+    if (age > REFRESH_MS) this.#check(tenant, checked).catch(this.#report)
+    return age < FRESH_MS
+  }
+
+  #use(known: Known): BoundCredential {
+    const now = Date.now()
+    if (keyState(known.record, now) !== 'active') throw new Fault('UNAUTHENTICATED')
+    if (now - known.recordedAt > USE_INTERVAL_MS) {
+      known.recordedAt = now
+      this.#keys.used(known.tenant, known.record.key_id, now).catch(this.#report)
+    }
+    return known.credential
+  }
+
+  async #verify(text: string, digest: string): Promise<BoundCredential> {
+    const parsed = await this.#keys.parse(text)
+    if (parsed === undefined) throw new Fault('UNAUTHENTICATED')
+    const changes = await this.#changes(parsed.tenant)
+    const before = this.#known.get(digest)
+    if (before !== undefined && before.changes === changes) return this.#use(before)
+    const known = await this.#read(parsed, changes, before)
+    this.#known.delete(digest)
+    if (known === undefined) throw new Fault('UNAUTHENTICATED')
+    this.#known.set(digest, known)
+    this.#ofCredential.set(known.credential, known)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest)
+    return this.#use(known)
+  }
+
+  /** Reads the record of a key. Undefined if the key is not valid. */
+  async #read(
+    { tenant, key_id, secret }: IssuedKey,
+    changes: number,
+    before: Known | undefined,
+  ): Promise<Known | undefined> {
+    const record = await this.#keys.get(tenant, key_id)
+    if (record === undefined || keyState(record, Date.now()) !== 'active') return undefined
+    const isVerified = before?.record.hash === record.hash || (await isSecretOf(record.hash, secret))
+    if (!isVerified) return undefined
+    return knownOf(tenant, record, changes, before?.recordedAt ?? 0)
+  }
+
+  /** The current number of changes of keys of a tenant. */
+  async #changes(tenant: number): Promise<number> {
+    let checked = this.#tenants.get(tenant)
+    if (checked === undefined) {
+      checked = { changes: 0, at: Number.NEGATIVE_INFINITY, checking: undefined }
+      this.#tenants.set(tenant, checked)
+    }
+    if (performance.now() - checked.at >= FRESH_MS) await this.#check(tenant, checked)
+    return checked.changes
+  }
+
+  #check(tenant: number, checked: Checked): Promise<void> {
+    checked.checking ??= this.#readChanges(tenant, checked).finally(() => {
+      checked.checking = undefined
+    })
+    return checked.checking
+  }
+
+  async #readChanges(tenant: number, checked: Checked): Promise<void> {
+    const at = performance.now()
+    checked.changes = await this.#keys.changes(tenant)
+    checked.at = at
+  }
+
+  async #checkWatches(): Promise<void> {
+    if (this.#watches.size === 0) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+      return
+    }
+    const byKey = new Map<string, Watch[]>()
+    for (const watch of this.#watches) {
+      const { key_id } = watch.record
+      const others = byKey.get(key_id)
+      if (others === undefined) byKey.set(key_id, [watch])
+      else others.push(watch)
+    }
+    await Promise.all([...byKey.values()].map((watches) => this.#checkWatched(watches)))
+  }
+
+  async #checkWatched(watches: readonly Watch[]): Promise<void> {
+    const [first] = watches
+    if (first === undefined) return
+    const { tenant, record } = first
+    try {
+      const changes = await this.#changes(tenant)
+      const isCurrent = watches.every((watch) => watch.changes === changes)
+      const current = isCurrent ? record : await this.#keys.get(tenant, record.key_id)
+      const isActive = current !== undefined && keyState(current, Date.now()) === 'active'
+      for (const watch of watches) {
+        if (isActive) Object.assign(watch, { record: current, changes })
+        else {
+          this.#watches.delete(watch)
+          watch.end()
+        }
+      }
+    } catch (error) {
+      this.#report(error)
+    }
+  }
+}
+
+function knownOf(tenant: number, record: StoredKey, changes: number, recordedAt: number): Known {
+  return { tenant, record, credential: credentialOf(record), changes, recordedAt }
+}
+
+function credentialOf({ tenant, principal, role, scopes, capabilities, key_id }: StoredKey): BoundCredential {
+  return {
+    kind: 'bound',
+    tenant,
+    principal,
+    role,
+    key_id,
+    ...(scopes !== null && { scopes }),
+    ...(capabilities !== null && { capabilities }),
+  }
+}

@@ -1,0 +1,105 @@
+import type { EmailValues } from './email.ts'
+import type { ServerValues } from './server.ts'
+import { variableOf } from './sources.ts'
+
+/** A kind of data that a server stores. */
+interface RetainedData {
+  readonly data: string
+  /** What of it can identify a person. */
+  readonly personal: string
+  readonly retention: string
+  /** The setting that changes the retention. */
+  readonly setting?: keyof ServerValues | keyof EmailValues
+  /** The database tables that contain it. */
+  readonly tables: readonly string[]
+}
+
+/** Every kind of stored data and how long it is stored. docs/privacy.md has this table. */
+export const RETENTION: readonly RetainedData[] = [
+  {
+    data: 'Tasks: input, state, result, questions and answers, progress',
+    personal: 'names of principals, and what agents and workers write into tasks',
+    retention: 'unlimited',
+    tables: [
+      'tasks',
+      'tasks_live',
+      'tasks_done',
+      'owned_tasks',
+      'task_progress',
+      'questions',
+      'owners',
+      'lanes',
+    ],
+  },
+  {
+    data: 'Receipts',
+    personal: 'names of principals, and summaries of what they did',
+    retention: 'unlimited: the ledger is append-only',
+    tables: ['ledger', 'addressed_receipts', 'task_receipts', 'receipt_children', 'open_obligations'],
+  },
+  {
+    data: 'Inboxes: which results a principal has seen',
+    personal: 'names of principals, and times',
+    retention: 'unlimited',
+    tables: ['inbox', 'inbox_unread', 'relationships'],
+  },
+  {
+    data: 'Logs of workers about tasks',
+    personal: 'what workers write into them',
+    retention: 'unlimited',
+    tables: ['task_logs'],
+  },
+  {
+    data: 'Large results in a result channel',
+    personal: 'what workers write into them',
+    retention: 'until `archive_task_result`; a day if no task uses them',
+    tables: [],
+  },
+  {
+    data: 'Emails that tasks send and receive',
+    personal: 'addresses, names and contents',
+    retention: '30 days',
+    setting: 'mail_retention_days',
+    tables: ['entries'],
+  },
+  {
+    data: 'Keys, without their secrets',
+    personal: 'the principal of the key, and when it was last used',
+    retention: 'unlimited, also after their revocation',
+    tables: ['entries'],
+  },
+  {
+    data: 'Workers that have called',
+    personal: 'names of workers',
+    retention: 'a day after the last call',
+    tables: ['entries'],
+  },
+  {
+    data: 'Configuration: task types, policies, upstreams, schedules',
+    personal: 'the principal that made the last change',
+    retention: 'until it is removed',
+    tables: ['entries'],
+  },
+  {
+    data: 'Audit log',
+    personal: 'names of principals, IP addresses, user agents',
+    retention: '90 days',
+    setting: 'audit_retention_days',
+    tables: ['audit_events'],
+  },
+  {
+    data: 'Internal state of the server',
+    personal: 'none',
+    retention: 'unlimited',
+    tables: ['tenants', 'secrets', 'clock_lead', 'followers', 'migrations'],
+  },
+]
+
+/** The table of docs/privacy.md. */
+export function markdownRetention(): string {
+  const rows = RETENTION.map(({ data, personal, retention, setting }) =>
+    [data, personal, retention, setting === undefined ? '' : `\`${variableOf(setting)}\``].join(' | '),
+  )
+  const lines = ['Data | What can identify a person | Stored for | Setting', '--- | --- | --- | ---', ...rows]
+  return lines.map((cells) => `| ${cells} |`.replace('|  |', '| |')).join('\n')
+}

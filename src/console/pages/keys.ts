@@ -1,0 +1,154 @@
+import type { z } from 'zod'
+import { SCOPE_DESCRIPTIONS, SCOPES } from '../../core/scopes.ts'
+import { createKey, type getKey, listKeys, revokeKey, rotateKey } from '../../features/keys/operations.ts'
+import { KEY_ROLES } from '../../features/keys/record.ts'
+import { type Html, html } from '../../util/html.ts'
+import {
+  empty,
+  type Fact,
+  facts,
+  faultBox,
+  form,
+  heading,
+  identifier,
+  line,
+  notice,
+  principal,
+  statusOf,
+  time,
+} from '../components.ts'
+import { itemPath, link, textIn } from '../fields.ts'
+import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
+
+type Key = z.output<typeof getKey.output>
+type NewKey = z.output<typeof createKey.output>
+
+const LIST = '/console/keys'
+const PAGE = 50
+
+export const keyRoutes = [
+  page('/keys', showKeys),
+  action(
+    '/keys',
+    async ({ call, form: sent }) => {
+      const scopes = sent.getAll('scope')
+      const days = textIn(sent, 'days')
+      const created = await call(createKey, {
+        principal: { kind: textIn(sent, 'kind'), id: textIn(sent, 'id') },
+        role: textIn(sent, 'role'),
+        name: textIn(sent, 'name'),
+        scopes: scopes.length > 0 ? scopes : undefined,
+        expires_at: days && new Date(Date.now() + Number(days) * 86_400_000).toISOString(),
+      })
+      return shownOnce('New key', created)
+    },
+    showKeys,
+  ),
+  action('/keys/{key_id}/rotate', async ({ call, params: { key_id }, form: sent }) => {
+    const overlap_seconds = Number(textIn(sent, 'hours') ?? '24') * 3600
+    return shownOnce('Replacement key', await call(rotateKey, { key_id, overlap_seconds }))
+  }),
+  action('/keys/{key_id}/revoke', async ({ call, params: { key_id } }) => {
+    await call(revokeKey, { key_id })
+    return redirect(LIST, { notice: 'revoked' })
+  }),
+]
+
+async function showKeys(visit: Visit): Promise<Reply> {
+  const { call, query, token, now, fault } = visit
+  const { keys, next_cursor } = await call(listKeys, { limit: PAGE, cursor: textIn(query, 'cursor') })
+  return {
+    title: 'Keys',
+    section: 'keys',
+    status: statusOf(fault),
+    body: html`${heading('Keys')}
+${notice(query)}
+${faultBox(fault)}
+<p class="soft">Requests with a key come from its principal, with its role. A revoked key is refused within a second.</p>
+${createForm(visit)}
+${
+  keys.length === 0
+    ? empty('There are no keys.', 'Keys of the settings, such as ASYNCGATE_API_KEY, are not listed here.')
+    : html`<ul class="cards">${keys.map((key) => card(key, token, now))}</ul>`
+}
+${next_cursor !== null && html`<p><a class="button" href="${link(LIST, { cursor: next_cursor })}">Next page</a></p>`}`,
+  }
+}
+
+function createForm({ form: sent, token, fault }: Visit): Html {
+  const value = (name: string) => sent.get(name) ?? ''
+  const option = (name: string, text: string) =>
+    html`<option${value(name) === text && html` selected`}>${text}</option>`
+  return html`<details class="card"${fault !== undefined && html` open`}><summary>New key</summary>${form(
+    token,
+    LIST,
+    html`<label for="kind">Kind of principal</label><select id="kind" name="kind">${['agent', 'worker', 'service', 'human'].map((kind) => option('kind', kind))}</select>
+<label for="id">Name of the principal</label><input id="id" name="id" required maxlength="255" value="${value('id')}">
+<label for="role">Role</label><select id="role" name="role">${KEY_ROLES.map((role) => option('role', role))}</select>
+<label for="name">What it is for</label><input id="name" name="name" maxlength="255" value="${value('name')}">
+<label for="days">Expires after days</label><input id="days" name="days" type="number" min="1" max="3650" value="${value('days')}">
+<p class="hint">Empty: it does not expire.</p>
+<fieldset><legend>Scopes</legend>${SCOPES.map(
+      (scope) =>
+        html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${sent.getAll('scope').includes(scope) && html` checked`}> ${scope} <span class="soft">${SCOPE_DESCRIPTIONS[scope]}</span></label>`,
+    )}<p class="hint">None: everything that the role allows.</p></fieldset>
+<button class="button primary">Create key</button>`,
+  )}</details>`
+}
+
+function card(key: Key, token: string, now: number): Html {
+  const { key_id, state } = key
+  const path = itemPath('keys', key_id)
+  return html`<li class="card"><div class="card-head"><h2>${principal(key.principal)}</h2><span class="status key-${state}">${state}</span></div>
+<p class="soft">${key.role}${key.name !== null && html`, ${line(key.name, 100)}`}</p>
+${facts([
+  { name: 'Key', value: identifier(`${key.prefix}_${key_id}`) },
+  ...limits(key),
+  { name: 'Created', value: html`${time(key.created_at, now)} by ${line(key.created_by, 80)}` },
+  key.expires_at !== null && { name: 'Expires', value: time(key.expires_at, now) },
+  key.revoked_at !== null && {
+    name: 'Revoked',
+    value: html`${time(key.revoked_at, now)} by ${line(key.revoked_by ?? '', 80)}`,
+  },
+  { name: 'Last used', value: key.last_used_at === null ? 'never' : time(key.last_used_at, now) },
+])}
+${state === 'active' && controls(token, path)}</li>`
+}
+
+function limits({ scopes, capabilities }: Key): Fact[] {
+  return [
+    ...(scopes === null ? [] : [{ name: 'Scopes', value: scopes.join(', ') }]),
+    ...(capabilities === null ? [] : [{ name: 'Capabilities', value: line(capabilities.join(', '), 200) }]),
+  ]
+}
+
+function controls(token: string, path: string): Html {
+  return html`<details><summary>Rotate</summary>${form(
+    token,
+    `${path}/rotate`,
+    html`<label>Hours that the old key stays valid <input name="hours" type="number" min="0" max="8760" value="24"></label>
+<button class="button">Create the replacement</button>`,
+  )}</details>
+<details><summary>Revoke</summary>${form(
+    token,
+    `${path}/revoke`,
+    html`<p>Programs that use the key are refused within a second.</p><button class="button danger">Revoke key</button>`,
+  )}</details>`
+}
+
+/** The only page that contains the secret of a key. */
+function shownOnce(title: string, { key, key_id, principal: of, role }: NewKey): Reply {
+  return {
+    title,
+    section: 'keys',
+    body: html`${heading(title)}
+<div class="notice good" role="status">Store the key now: it cannot be shown again.</div>
+<p><code class="id" id="new-key">${key}</code></p>
+${facts([
+  { name: 'Principal', value: principal(of) },
+  { name: 'Role', value: role },
+  { name: 'Key id', value: identifier(key_id) },
+])}
+<p><a class="button" href="${LIST}">All keys</a></p>`,
+  }
+}
