@@ -3,6 +3,7 @@ import type { Receipt } from '../../dist/core/receipt.js'
 import { Known } from '../../dist/store/layout/known.js'
 import { type Rows, rowsOf } from '../../dist/store/layout/rows.js'
 import type { Changes } from '../../dist/store/store.js'
+import { cryptoRandom } from '../../dist/util/random.js'
 import { NO_CHANGES } from '../../test/support/fixtures.ts'
 import type { Sample } from './sample.ts'
 
@@ -71,6 +72,6 @@ function templateOf(sample: Sample, lifecycles: number, maxSegment: number): Row
       .filter(({ receipt_type }) => asksForAttention(receipt_type))
       .map(({ to, seq, created_at }) => newItem(1, to, seq, created_at)),
   }
-  const rows = rowsOf(changes, known, maxSegment)
+  const rows = rowsOf(changes, known, maxSegment, cryptoRandom())
   return { ...rows, task_receipts: [], children: [], opened: [], closed: [] }
 }

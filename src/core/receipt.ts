@@ -80,6 +80,8 @@ export interface Receipt extends Statement {
   readonly seq: number
   readonly created_at: number
   readonly instance: string
+  /** Its body was erased: it contains only the time of that and a commitment to the former body. */
+  readonly erased?: true
 }
 
 /** Equal for equal statements, whenever and wherever they were made. For comparing, not a cryptographic proof. */

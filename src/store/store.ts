@@ -11,6 +11,7 @@ import type { Tenant } from '../core/world.ts'
 import { messageOf } from '../util/error-message.ts'
 import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
+import type { Erasure } from './erasure.ts'
 import type { Reads } from './reads.ts'
 
 /** How long other processes notify a process of their changes after its last request. */
@@ -32,6 +33,7 @@ export interface Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly erasure: Erasure
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
   /** Every tenant. */

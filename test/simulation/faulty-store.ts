@@ -1,5 +1,6 @@
 import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
+import type { Erasure } from '../../src/store/erasure.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
   type Changes,
@@ -34,6 +35,7 @@ export class FaultyStore implements Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly erasure: Erasure
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -50,6 +52,7 @@ export class FaultyStore implements Store {
     this.entries = inner.entries
     this.logs = inner.logs
     this.audit = inner.audit
+    this.erasure = inner.erasure
   }
 
   /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */

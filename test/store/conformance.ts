@@ -5,6 +5,7 @@ import { describeClaiming } from './conformance/claiming.ts'
 import { describeClock } from './conformance/clock.ts'
 import { describeCommits } from './conformance/commits.ts'
 import { describeEntries } from './conformance/entries.ts'
+import { describeErasure } from './conformance/erasure.ts'
 import { describeHolders } from './conformance/holders.ts'
 import { describeInbox } from './conformance/inbox.ts'
 import { describeKeys } from './conformance/keys.ts'
@@ -73,6 +74,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeKeys(subject)
     describeLogs(subject)
     describeAudit(subject)
+    describeErasure(subject)
     describeHolders(subject)
     describeEntries(subject)
     describeClaiming(subject)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AUDIT_PAGE, AUDIT_REMOVAL } from '../../src/store/sqlite/audit.ts'
 import { type Database, openDatabase } from '../../src/store/sqlite/database.ts'
+import { NEXT_SEGMENTS } from '../../src/store/sqlite/erasure.ts'
 import { ITEM, MARKED, UNREAD_LISTS, UNREAD_WITH } from '../../src/store/sqlite/inbox.ts'
 import { CHANGED_LANES } from '../../src/store/sqlite/lanes.ts'
 import { CHILDREN, LISTS, SEGMENT_WITH, SEGMENTS, TASK_RECEIPTS } from '../../src/store/sqlite/ledger.ts'
@@ -108,6 +109,7 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ],
   ['obligations of open tasks', OWED.tasks, /INDEX tasks_owed \(tenant=\? AND owner=\? AND seq>\?\)/],
   ['other obligations', OWED.others, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['next rows of the ledger', NEXT_SEGMENTS, /PRIMARY KEY \(tenant=\? AND first>\?\)/],
   ['audit events', AUDIT_PAGE, /PRIMARY KEY \(tenant=\? AND id>\? AND id<\?\)/],
   ['removal of audit events', AUDIT_REMOVAL, /PRIMARY KEY \(tenant=\? AND id<\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],

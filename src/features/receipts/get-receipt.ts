@@ -35,7 +35,10 @@ export const receiptShape = z.object({
     .readonly()
     .describe('Ids of the receipts that this one closes or follows from'),
   body: json.describe('What the receipt states; its members depend on receipt_type'),
-  hash: z.string().describe('SHA-256 of the statement, without time and id'),
+  hash: z
+    .string()
+    .nullable()
+    .describe('SHA-256 of the statement, without time and id; null if the body was erased'),
   asyncgate_instance: z.string().describe('The server instance that wrote the receipt'),
   delivered_at: time
     .nullable()
@@ -58,7 +61,7 @@ function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt: number | 
     schedule_id: receipt.schedule_id,
     parents: receipt.parents.map((seq) => publicId(tenant.salt, seq)),
     body: storedJson(receipt.body),
-    hash: receiptHash(tenant.salt, receipt),
+    hash: receipt.erased ? null : receiptHash(tenant.salt, receipt),
     asyncgate_instance: receipt.instance,
     delivered_at: isoOrNull(deliveredAt),
   }

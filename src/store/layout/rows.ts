@@ -2,6 +2,7 @@ import type { Obligation } from '../../core/draft.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import { type DoneTask, type OpenTask, type TaskSpec, wakeAt } from '../../core/task.ts'
+import type { Random } from '../../util/random.ts'
 import type { Changes } from '../store.ts'
 import { type InboxRows, inboxRows } from './inbox-rows.ts'
 import type { Known } from './known.ts'
@@ -70,7 +71,7 @@ export interface Rows extends InboxRows {
 const MAX_LISTED = 256
 
 /** Lays out what a batch decided. `maxSegment` is about how many characters a segment has at most. */
-export function rowsOf(changes: Changes, known: Known, maxSegment: number): Rows {
+export function rowsOf(changes: Changes, known: Known, maxSegment: number, random: Random): Rows {
   const written = new WrittenTasks(changes, known)
   return {
     tasks: changes.specs.map(taskRow),
@@ -81,7 +82,7 @@ export function rowsOf(changes: Changes, known: Known, maxSegment: number): Rows
     ),
     finished: changes.finished.map((task) => doneRow(task, written)),
     repaired: changes.repaired.map((task) => doneRow(task, written)),
-    segments: segmentsOf(changes.receipts, maxSegment),
+    segments: segmentsOf(changes.receipts, maxSegment, random),
     owned: seqListsOf(changes.specs.map(owned), MAX_LISTED),
     addressed: seqListsOf(changes.receipts.map(addressed), MAX_LISTED),
     task_receipts: written.taskReceipts,

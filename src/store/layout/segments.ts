@@ -1,14 +1,22 @@
-import type { CanonicalJson } from '../../core/json/json.ts'
+import { createHmac } from 'node:crypto'
+import { commitmentOf } from '../../core/commitment.ts'
+import { type CanonicalJson, canonical } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
+import { isoTime } from '../../core/time.ts'
+import type { Random } from '../../util/random.ts'
 
 /**
  * A row of `ledger`: receipts of a tenant with consecutive seqs that one commit wrote. One row instead of one per
  * receipt, since rows and index entries are what a commit costs.
  *
- * The text has a line for the names that occur, a JSON array, and a line for each receipt: the places of its type,
- * sender, addressee, task, lease and schedule in that array, its parents, and its body. RFC 8785 texts contain no line
- * breaks. A body that the segment has already is replaced by a reference to its line: those of a batch are often equal.
+ * The text has a line for the names that occur, a JSON array, and the salts; and a line for each receipt: the places of
+ * its type, sender, addressee, task, lease and schedule in that array, its parents, and its body. RFC 8785 texts contain
+ * no line breaks. A body that the segment has already is replaced by a reference to its line: those of a batch are often
+ * equal.
+ *
+ * Every receipt has a secret salt. It is derived from one random text of its segment, until the body of a receipt of the
+ * segment is erased: then the others keep their salts in a list, and the random text is gone with that of the erased one.
  */
 export interface Segment {
   readonly tenant: number
@@ -21,9 +29,15 @@ export interface Segment {
 
 const NONE = '-'
 const SAME = '='
+/** Begins a body that stands for an erased one. */
+const ERASED = '~'
+/** Begins a list of salts; one text without it is what the salts are derived from. */
+const LISTED = ','
+
+const SALT_BYTES = 18
 
 /** The segments for receipts in the order of their seqs. A segment ends when its text has `maxLength` characters. */
-export function segmentsOf(receipts: readonly Receipt[], maxLength: number): Segment[] {
+export function segmentsOf(receipts: readonly Receipt[], maxLength: number, random: Random): Segment[] {
   const segments: Segment[] = []
   let start = 0
   while (start < receipts.length) {
@@ -32,7 +46,7 @@ export function segmentsOf(receipts: readonly Receipt[], maxLength: number): Seg
     do writer.add(receipts[end++] as Receipt)
     while (end < receipts.length && writer.length < maxLength && continues(receipts[end - 1], receipts[end]))
     const { tenant, seq, created_at, instance } = receipts[start] as Receipt
-    segments.push({ tenant, first: seq, created_at, instance, receipts: writer.text() })
+    segments.push({ tenant, first: seq, created_at, instance, receipts: writer.text(random.hex(SALT_BYTES)) })
     start = end
   }
   return segments
@@ -57,19 +71,19 @@ class SegmentWriter {
   #count = 0
   #lines = ''
 
-  add(receipt: Receipt): void {
-    const { receipt_type, from, to, task_id, lease_id, schedule_id, parents, body } = receipt
+  add(receipt: Receipt, body: string = receipt.body): void {
+    const { receipt_type, from, to, task_id, lease_id, schedule_id, parents } = receipt
     const before = this.#lines.length
     this.#lines += `\n${this.#place(receipt_type)} ${this.#place(from)} ${this.#place(to)} ${this.#placeOf(task_id)} ${this.#placeOf(lease_id)} ${this.#placeOf(schedule_id)} ${listOf(parents)} ${this.#body(body)}`
     this.length += this.#lines.length - before
     this.#count++
   }
 
-  text(): string {
-    return JSON.stringify([...this.#places.keys()]) + this.#lines
+  text(salts: string): string {
+    return `${JSON.stringify([...this.#places.keys()])} ${salts}${this.#lines}`
   }
 
-  #body(body: CanonicalJson): string {
+  #body(body: string): string {
     const line = this.#bodies.get(body)
     if (line !== undefined) return SAME + line
     this.#bodies.set(body, this.#count)
@@ -104,12 +118,16 @@ export class OpenSegment {
   readonly #segment: Segment
   readonly #lines: readonly string[]
   readonly #names: readonly string[]
+  readonly #salts: string
 
   constructor(segment: Segment) {
     const lines = segment.receipts.split('\n')
+    const [head = ''] = lines
+    const end = head.lastIndexOf(']') + 1
     this.#segment = segment
     this.#lines = lines
-    this.#names = JSON.parse(lines[0] ?? '[]')
+    this.#names = JSON.parse(head.slice(0, end))
+    this.#salts = head.slice(end + 1)
     this.first = segment.first
     this.last = segment.first + lines.length - 2
   }
@@ -123,8 +141,9 @@ export class OpenSegment {
     const { tenant, created_at, instance } = this.#segment
     const line = this.#lines[1 + seq - this.first] ?? ''
     const [type, from, to, task, lease, schedule, parents = NONE] = line.split(' ', FIELDS)
-    const body = bodyOf(line)
-    return {
+    const body = this.#body(seq)
+    const isErased = body.startsWith(ERASED)
+    const receipt: Receipt = {
       tenant,
       seq,
       // Each place was written by `segmentsOf`, so the names are of these types.
@@ -136,9 +155,40 @@ export class OpenSegment {
       lease_id: this.#nameOf(lease),
       schedule_id: this.#nameOf(schedule),
       parents: parents === NONE ? [] : parents.split(',').map(Number),
-      body: body.startsWith(SAME) ? bodyOf(this.#lines[1 + Number(body.slice(1))]) : body,
+      body: (isErased ? body.slice(1) : body) as CanonicalJson,
       instance,
     }
+    return isErased ? { ...receipt, erased: true } : receipt
+  }
+
+  /** The secret salt of a receipt; undefined if its body is erased. */
+  salt(seq: number): string | undefined {
+    if (!this.#salts.startsWith(LISTED)) return saltOf(this.#salts, seq)
+    const salt = this.#salts.split(LISTED)[1 + seq - this.first]
+    return salt === NONE ? undefined : salt
+  }
+
+  /**
+   * The segment without the bodies of the receipts that `isSelected` accepts; undefined if it has none of them. What
+   * stays of a body is a commitment to it.
+   */
+  without(isSelected: (receipt: Receipt) => boolean, now: number): Erased | undefined {
+    const writer = new SegmentWriter()
+    let salts = ''
+    let count = 0
+    for (const receipt of this.after(this.first - 1)) {
+      const salt = this.salt(receipt.seq)
+      const isNew = salt !== undefined && isSelected(receipt)
+      if (isNew) count++
+      salts += LISTED + (isNew ? NONE : (salt ?? NONE))
+      writer.add(receipt, isNew ? ERASED + erasedBody(salt, receipt.body, now) : this.#body(receipt.seq))
+    }
+    return count === 0 ? undefined : { segment: { ...this.#segment, receipts: writer.text(salts) }, count }
+  }
+
+  #body(seq: number): string {
+    const body = bodyOf(this.#lines[1 + seq - this.first])
+    return body.startsWith(SAME) ? bodyOf(this.#lines[1 + Number(body.slice(1))]) : body
   }
 
   /** Those from above `from` in ascending order. */
@@ -163,11 +213,28 @@ export class OpenSegment {
   }
 }
 
+interface Erased {
+  readonly segment: Segment
+  /** How many bodies were erased. */
+  readonly count: number
+}
+
+function saltOf(salts: string, seq: number): string {
+  return createHmac('sha256', salts)
+    .update(String(seq))
+    .digest('hex')
+    .slice(0, 2 * SALT_BYTES)
+}
+
+function erasedBody(salt: string, body: CanonicalJson, now: number): CanonicalJson {
+  return canonical({ commitment: commitmentOf(salt, body), erased_at: isoTime(now) })
+}
+
 /** How many fields stand before the body. */
 const FIELDS = 7
 
-function bodyOf(line = ''): CanonicalJson {
+function bodyOf(line = ''): string {
   let start = 0
   for (let field = 0; field < FIELDS; field++) start = line.indexOf(' ', start) + 1
-  return line.slice(start) as CanonicalJson
+  return line.slice(start)
 }

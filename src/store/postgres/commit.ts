@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
+import type { Random } from '../../util/random.ts'
 import { Known } from '../layout/known.ts'
 import { rowsOf } from '../layout/rows.ts'
 import { type TaskRow, taskSpec } from '../layout/task-head.ts'
@@ -32,6 +33,7 @@ export interface CommitDeps {
   /** Raises the database's time to the last commit, in a separate transaction. */
   readonly catchUp: () => Promise<void>
   readonly listener: Pick<Listener, 'token' | 'encode'>
+  readonly random: Random
 }
 
 /** More looks mean that `decide` will never be content. */
@@ -158,10 +160,10 @@ async function write(
   changes: Changes,
   found: Found,
   { followed }: Seen,
-  { listener }: CommitDeps,
+  { listener, random }: CommitDeps,
   askedAt: number,
 ): Promise<Committed> {
-  const { calls, payloads } = prepare(changes, found, (hints) =>
+  const { calls, payloads } = prepare(changes, found, random, (hints) =>
     listener.encode(followed ? hints : hints.map(withoutChanges)),
   )
   // If COMMIT were sent on a lost connection, its outcome would be unknown. The database ends the session of a
@@ -199,9 +201,14 @@ function withoutChanges(hint: Hint): Hint {
 }
 
 /** Before anything is sent. What fails here is a batch that is too large for a text, or a bug; it can be split. */
-function prepare(changes: Changes, { loaded, known }: Found, encode: (hints: readonly Hint[]) => string[]) {
+function prepare(
+  changes: Changes,
+  { loaded, known }: Found,
+  random: Random,
+  encode: (hints: readonly Hint[]) => string[],
+) {
   try {
-    const rows = rowsOf(changes, known, MAX_SEGMENT)
+    const rows = rowsOf(changes, known, MAX_SEGMENT, random)
     return { calls: writesOf(changes, rows, loaded), payloads: encode(changes.hints) }
   } catch (error) {
     throw new StoreError('refused', error)

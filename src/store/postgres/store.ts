@@ -3,6 +3,7 @@ import { messageOf } from '../../util/error-message.ts'
 import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
+import type { Erasure } from '../erasure.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -20,6 +21,7 @@ import { repeatable } from './borrow.ts'
 import { commit } from './commit.ts'
 import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
+import { postgresErasure } from './erasure.ts'
 import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
 import { logsOn } from './logs.ts'
@@ -65,6 +67,7 @@ class PostgresStore implements Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly erasure: Erasure
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -83,6 +86,7 @@ class PostgresStore implements Store {
     this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
     this.logs = logsOn(connections)
     this.audit = auditOn(connections)
+    this.erasure = postgresErasure(connections)
     this.entries = entriesOn(connections)
   }
 
@@ -104,7 +108,12 @@ class PostgresStore implements Store {
       await repeatable(this.#connections, (client) => run(client, CATCH_UP))
     }
     return this.#writer.transact((client) =>
-      commit(client, need, decide, { now: this.#now, catchUp, listener: this.#listener }),
+      commit(client, need, decide, {
+        now: this.#now,
+        catchUp,
+        listener: this.#listener,
+        random: this.#random,
+      }),
     )
   }
 

@@ -2,6 +2,7 @@ import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
+import type { Erasure } from '../erasure.ts'
 import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
@@ -16,6 +17,7 @@ import {
   type Statement,
 } from './database.ts'
 import { prepareEntries } from './entries.ts'
+import { prepareErasure } from './erasure.ts'
 import { prepareInboxReads } from './inbox.ts'
 import { DUE_LEASES, DUE_WAITING, NEXT_WAKE, OVERDUE, prepareLoad } from './load.ts'
 import { prepareLogs } from './logs.ts'
@@ -33,6 +35,7 @@ export interface Session {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly erasure: Erasure
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
   readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
@@ -67,6 +70,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       entries: prepareEntries(reader, writer, change),
       logs: prepareLogs(reader, writer, change),
       audit: prepareAudit(reader, writer, change),
+      erasure: prepareErasure(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),
       findSpec: prepareSpecLookup(writer),

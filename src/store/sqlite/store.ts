@@ -3,6 +3,7 @@ import { messageOf } from '../../util/error-message.ts'
 import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
+import type { Erasure } from '../erasure.ts'
 import { Known } from '../layout/known.ts'
 import { type Rows, rowsOf } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
@@ -74,6 +75,7 @@ class SqliteStore implements Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly erasure: Erasure
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -103,6 +105,7 @@ class SqliteStore implements Store {
     this.reads = following(session.reads, () => this.#open().reads)
     this.logs = following(session.logs, () => this.#open().logs)
     this.audit = following(session.audit, () => this.#open().audit)
+    this.erasure = following(session.erasure, () => this.#open().erasure)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 
@@ -133,7 +136,7 @@ class SqliteStore implements Store {
       const loaded = emptyLoaded(this.#now())
       const known = new Known()
       const changes = decideOn(session, need, loaded, known, decide)
-      const rows = layOut(changes, known)
+      const rows = layOut(changes, known, this.#random)
       const committed = attempt(() => {
         session.write(changes, rows, loaded)
         return {
@@ -259,9 +262,9 @@ function decideOn(
 }
 
 /** What cannot be laid out is refused, so that the batch is split. */
-function layOut(changes: Changes, known: Known): Rows {
+function layOut(changes: Changes, known: Known, random: Random): Rows {
   try {
-    return rowsOf(changes, known, MAX_SEGMENT)
+    return rowsOf(changes, known, MAX_SEGMENT, random)
   } catch (error) {
     throw new StoreError('refused', error)
   }

@@ -3,9 +3,11 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { STATUSES } from '../../../src/core/transitions.ts'
 import type { AuditRows } from '../../../src/store/audit.ts'
 import type { Logs } from '../../../src/store/entries.ts'
+import type { Erasure } from '../../../src/store/erasure.ts'
 import { auditOn, auditQueries } from '../../../src/store/postgres/audit.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
+import { erasureQueries, postgresErasure } from '../../../src/store/postgres/erasure.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
 import { logQueries, logsOn } from '../../../src/store/postgres/logs.ts'
@@ -15,6 +17,7 @@ import { findDue, findNextWake, readsOn } from '../../../src/store/postgres/read
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { writes } from '../../../src/store/postgres/write.ts'
 import { type Changes, type Need, NO_NEED } from '../../../src/store/store.ts'
+import { cryptoRandom } from '../../../src/util/random.ts'
 import { type Cost, explainEverything, readCost } from '../../support/auto-explain.ts'
 import {
   ALICE,
@@ -57,10 +60,16 @@ const NAMES = new Map(
     ...questionQueries,
     ...logQueries,
     ...auditQueries,
+    ...erasureQueries,
   }).map(([name, text]) => [text, name]),
 )
 
-const AROUND = { now: undefined, catchUp: async () => {}, listener: { token: 'test', encode: () => [] } }
+const AROUND = {
+  now: undefined,
+  catchUp: async () => {},
+  listener: { token: 'test', encode: () => [] },
+  random: cryptoRandom(),
+}
 /** The lanes of these tasks, as changed by a batch. */
 const counted = (tenant: number, seqs: readonly number[], version: number) =>
   [...new Set(seqs.map(laneOf))].map((number) => lane(tenant, number, { mark: 0, tasks: 1, version }))
@@ -249,6 +258,13 @@ async function useAudit(audit: AuditRows, tenant: number, seqs: readonly number[
   await audit.removeBefore(tenant, 'f', seqs.length)
 }
 
+/** Erases receipts and tasks. */
+async function useErasure(erasure: Erasure, tenant: number, seqs: readonly number[]): Promise<void> {
+  await erasure.receipts(tenant, 0, BATCH, ({ seq }) => seqs.includes(seq), 1)
+  for (const seq of seqs) await erasure.task(done({ tenant, seq }), spec({ tenant, seq }), 1)
+  await erasure.relationship(tenant, 'agent:nobody')
+}
+
 /** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -259,6 +275,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await reads.state(tenant, uuid(seqs[0] ?? 0))
   await useLogs(logsOn(pooled), tenant, seqs)
   await useAudit(auditOn(pooled), tenant, seqs)
+  await useErasure(postgresErasure(pooled), tenant, seqs)
   await reads.statuses(tenant, ids)
   await reads.lines(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)
