@@ -73,6 +73,12 @@ export const ERRORS = {
     message: 'This task type is disabled.',
     hint: 'No tasks of this type are taken at present. Ask an admin, who enables it with register_task_type.',
   },
+  ERASURE_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'The data of this principal was never erased.',
+    hint: 'Check the kind and the id of the principal; erase_principal starts an erasure.',
+  },
   EMAIL_NOT_FOUND: {
     http: 404,
     retryable: false,

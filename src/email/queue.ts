@@ -180,6 +180,10 @@ export class EmailQueue implements Mail {
     return this.#stamp(tenant, email, 'archived_at')
   }
 
+  remove(tenant: number, email: Email): Promise<void> {
+    return this.records.remove(tenant, email)
+  }
+
   /** Sets a time, unless it is set. */
   async #stamp(tenant: number, email: Email, field: 'fetched_at' | 'archived_at'): Promise<Email> {
     const stamp = (found: Email) => (found[field] === null ? { ...found, [field]: this.now() } : undefined)

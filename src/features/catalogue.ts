@@ -20,6 +20,7 @@ import {
   removeRedactionPattern,
 } from './policies/policies.ts'
 import { testPolicy } from './policies/test-policy.ts'
+import { erasePrincipal, exportPrincipal, getErasure } from './privacy/operations.ts'
 import { getApproval, listApprovals } from './questions/approvals.ts'
 import { approve } from './questions/approve.ts'
 import { ask } from './questions/ask.ts'
@@ -139,6 +140,9 @@ export const CATALOGUE = [
   rotateKey,
   revokeKey,
   listAudit,
+  exportPrincipal,
+  erasePrincipal,
+  getErasure,
   getConfig,
   health,
 ] as const

@@ -45,11 +45,12 @@ export type Gate = ReturnType<typeof openGate>
  */
 export function openGate(options: GateOptions) {
   const services = new Services(options)
-  const { engine, uploads, scheduleWatch, upstreams, audit, keyUses } = services
+  const { engine, uploads, scheduleWatch, erasures, upstreams, audit, keyUses } = services
   if (options.sweeping ?? true) {
     engine.sweeps.start()
     uploads.start()
     scheduleWatch.start()
+    erasures.start()
     audit.startSweeps()
   }
   return {
@@ -68,6 +69,8 @@ export function openGate(options: GateOptions) {
       uploadResult(services, caller, input, content),
     /** Removes uploads that no task lists. Resolves with their number. */
     sweepUploads: (now?: number) => uploads.sweep(now),
+    /** Continues erasures that no server works on. */
+    sweepErasures: () => erasures.sweep(),
     /** Notifies the owners of overdue schedules. Resolves with the number of overdue schedules. */
     sweepSchedules: () => scheduleWatch.sweep(),
     getInboxItem: (caller: Caller, input: unknown) => getInboxItem(engine, caller, input),

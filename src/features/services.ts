@@ -7,6 +7,7 @@ import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
 import { type Address, Links } from './links.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
+import { Erasures } from './privacy/erasures.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
 import { ScheduleWatch } from './schedules/schedule-watch.ts'
@@ -63,6 +64,7 @@ export class Services {
   readonly links: Links
   readonly audit: AuditLog
   readonly keyUses: KeyUses
+  readonly erasures: Erasures
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
@@ -88,6 +90,7 @@ export class Services {
     this.keys = new Keys(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
+    this.erasures = new Erasures(this)
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -98,7 +101,7 @@ export class Services {
   /** Stops background work, lets waiting calls return, and waits for commands in progress. The store stays open. */
   async stop(): Promise<void> {
     await this.engine.quiesce()
-    await Promise.all([this.uploads.stop(), this.scheduleWatch.stop()])
+    await Promise.all([this.uploads.stop(), this.scheduleWatch.stop(), this.erasures.stop()])
     this.blockedTools.stop()
     await Promise.all([
       this.taskTypes.stop(),
@@ -119,5 +122,6 @@ export class Services {
     await this.engine.drained()
     await this.#refusals.settled()
     await this.cancellations.settled()
+    await this.erasures.settled()
   }
 }

@@ -5,6 +5,7 @@ import { inboxSteps } from './inbox-steps.ts'
 import { keySteps } from './key-steps.ts'
 import { limitSteps } from './limit-steps.ts'
 import { policySteps } from './policy-steps.ts'
+import { privacySteps } from './privacy-steps.ts'
 import { questionSteps } from './question-steps.ts'
 import { receiptSteps } from './receipt-steps.ts'
 import { registrySteps } from './registry-steps.ts'
@@ -39,6 +40,7 @@ export const SCENARIO: readonly Step[] = [
   ...onOneServer(policySteps),
   ...keySteps,
   ...auditSteps,
+  ...privacySteps,
   ...limitSteps,
 ]
 

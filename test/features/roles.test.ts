@@ -115,6 +115,9 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   rotateKey: MANAGE,
   revokeKey: MANAGE,
   listAudit: MANAGE,
+  exportPrincipal: MANAGE,
+  erasePrincipal: MANAGE,
+  getErasure: MANAGE,
   getConfig: ALL,
   health: ALL,
 }
@@ -219,6 +222,9 @@ describeGates('roles', (open) => {
       rotateKey: { key_id: 'none' },
       revokeKey: { key_id: 'none' },
       listAudit: {},
+      exportPrincipal: { kind: 'human', id: 'none' },
+      erasePrincipal: { kind: 'human', id: 'none' },
+      getErasure: { kind: 'human', id: 'none' },
       getConfig: {},
       health: {},
     }

@@ -103,6 +103,14 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
     queue: of(1, 100),
   },
   end_session: { session_id: often(of('bobs'), of('none')), mode: of('run', 'cancel') },
+  export_principal: {
+    kind: of('human', 'agent'),
+    id: of('alice', 'paul'),
+    cursor: of('task:', 'receipt:', 'x'),
+  },
+  // Most of the time it is a principal without tasks, so that the others have some.
+  erase_principal: { kind: of('human', 'agent'), id: of('paul', 'paul', 'paul', 'alice') },
+  get_erasure: { kind: of('human', 'agent'), id: of('paul', 'alice') },
   ask: {
     kind: of('approval', 'input'),
     request: often(

@@ -321,6 +321,7 @@ const CASES: readonly Case[] = [
     },
     body: { details: expect.objectContaining({ rule_id: 'no-jobs' }) },
   },
+  { code: 'ERASURE_NOT_FOUND', provoke: ({ get }) => get('/v1/principals/human/carol/erasure', ROOT) },
   { code: 'KEY_NOT_FOUND', provoke: ({ get }) => get('/v1/keys/none', ROOT) },
   {
     code: 'KEY_NOT_ACTIVE',

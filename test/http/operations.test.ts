@@ -5,6 +5,7 @@ import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { policyChecks } from './policy-checks.ts'
+import { privacyChecks } from './privacy-checks.ts'
 import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
 import { sessionChecks } from './session-checks.ts'
@@ -501,6 +502,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...policyChecks,
   ...keyChecks,
   ...auditChecks,
+  ...privacyChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')

@@ -29,7 +29,7 @@ const eventShape = z.object({
   details: z.record(z.string(), z.unknown()).describe('More, without secrets'),
 })
 
-type Event = z.output<typeof eventShape>
+export type AuditEventView = z.output<typeof eventShape>
 
 const rowShape = z.object({
   at: z.string().describe('When it happened'),
@@ -43,7 +43,7 @@ const rowShape = z.object({
 const summary = summaryView({
   shape: z.object({ events: z.array(rowShape), next_cursor: nextCursor }),
   defaults: { limit: 20 },
-  of: ({ events, next_cursor }: { events: readonly Event[]; next_cursor: string | null }) => ({
+  of: ({ events, next_cursor }: { events: readonly AuditEventView[]; next_cursor: string | null }) => ({
     events: events.map(({ at, event, principal, subject, reason, ip }) => ({
       at,
       event,
@@ -104,7 +104,7 @@ export const listAudit = defineOperation({
         )
       },
     )
-    return { events: rows.map(view), next_cursor: next }
+    return { events: rows.map(({ seq: _, ...row }) => auditView(row)), next_cursor: next }
   },
 })
 
@@ -113,7 +113,7 @@ const MAX_TIME = Date.UTC(9999, 0)
 
 type Positioned = AuditRow & { readonly seq: string }
 
-function view({ at, details, tenant: _, seq: __, ...rest }: Positioned): Event {
+export function auditView({ at, details, tenant: _, ...rest }: AuditRow): AuditEventView {
   const parsed: Record<string, unknown> = JSON.parse(details)
   return { ...rest, at: isoTime(at), details: parsed }
 }

@@ -40,6 +40,16 @@ export const AUDIT_EVENTS = {
     outcome: 'success',
     meaning: 'Someone changed the configuration, controlled running work or decided an approval.',
   },
+  principal_exported: {
+    severity: 'warning',
+    outcome: 'success',
+    meaning: 'An admin has read a page of the data of a principal.',
+  },
+  principal_erased: {
+    severity: 'critical',
+    outcome: 'success',
+    meaning: 'An admin has ordered the erasure of the data of a principal.',
+  },
   console_sign_in: { severity: 'info', outcome: 'success', meaning: 'A person signed in to the console.' },
   console_sign_in_failure: {
     severity: 'warning',

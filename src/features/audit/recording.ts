@@ -57,8 +57,8 @@ export function recordRefusal(sink: AuditSink, error: unknown, from: Refused, op
 }
 
 /** Whether successful calls of an operation are recorded. Task calls never are: the ledger has them. */
-export function isAdminAction({ access, effect }: Recorded): boolean {
-  return !effect.readOnly && ADMIN_ACCESS.has(access)
+export function isAdminAction({ access, effect, auditEvent }: Recorded): boolean {
+  return auditEvent !== undefined || (!effect.readOnly && ADMIN_ACCESS.has(access))
 }
 
 export function recordAction(

@@ -112,6 +112,8 @@ export interface Mail {
   retry(tenant: number, emailId: string): Promise<Email | undefined>
   /** Marks the email as fetched. */
   fetched(tenant: number, email: Email): Promise<Email>
+  /** Removes the email and its content. A copy in the mailbox stays. */
+  remove(tenant: number, email: Email): Promise<void>
   /** Moves the email out of the inbox of the mailbox. It stays stored until its retention ends. */
   archive(tenant: number, email: Email): Promise<Email>
 }

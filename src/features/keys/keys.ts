@@ -103,6 +103,16 @@ export class Keys {
     )
   }
 
+  /** Revokes a key and removes its name, which can identify a person. */
+  erase(tenant: number, keyId: string, by: PrincipalKey): Promise<StoredKey> {
+    return this.#change(tenant, keyId, (record) => ({
+      ...record,
+      name: null,
+      revoked_at: record.revoked_at ?? Date.now(),
+      revoked_by: record.revoked_by ?? by,
+    }))
+  }
+
   /** Issues a key with the same bindings. The old one stays valid for the given time. */
   async rotate(tenant: number, keyId: string, overlapMs: number, by: PrincipalKey): Promise<NewKey> {
     const old = await this.get(tenant, keyId)

@@ -60,7 +60,7 @@ const keyShape = z.object({
     .describe('When the key was last used, to within a minute; null if it was never used'),
 })
 
-type Key = z.output<typeof keyShape>
+export type KeyView = z.output<typeof keyShape>
 
 const newKeyShape = keyShape.extend({
   key: z.string().describe('The key. It is shown only here: store it now'),
@@ -79,7 +79,7 @@ const keyRowShape = z.object({
 const keyListSummary = summaryView({
   shape: z.object({ keys: z.array(keyRowShape), next_cursor: nextCursor }),
   defaults: { limit: 20 },
-  of: ({ keys, next_cursor }: { keys: readonly Key[]; next_cursor: string | null }) => ({
+  of: ({ keys, next_cursor }: { keys: readonly KeyView[]; next_cursor: string | null }) => ({
     keys: keys.map((key) => ({
       key_id: key.key_id,
       principal: line(principalKey(key.principal), 80),
@@ -159,7 +159,7 @@ export const listKeys = defineOperation({
   async run({ engine, keys }, caller, { limit, cursor = '' }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const found = await keys.page(tenant, cursor, limit + 1)
-    const shown = await viewsOf(keys, tenant, found.slice(0, limit))
+    const shown = await keyViews(keys, tenant, found.slice(0, limit))
     return { keys: shown, next_cursor: found.length > limit ? (shown.at(-1)?.key_id ?? null) : null }
   },
 })
@@ -258,12 +258,12 @@ function newView({ key, record }: NewKey): z.output<typeof newKeyShape> {
   return { ...view(record, undefined), key }
 }
 
-async function viewOf(keys: Keys, tenant: number, record: StoredKey): Promise<Key> {
+async function viewOf(keys: Keys, tenant: number, record: StoredKey): Promise<KeyView> {
   const uses = await keys.lastUses(tenant, [record.key_id])
   return view(record, uses.get(record.key_id))
 }
 
-async function viewsOf(keys: Keys, tenant: number, records: readonly StoredKey[]) {
+export async function keyViews(keys: Keys, tenant: number, records: readonly StoredKey[]) {
   const uses = await keys.lastUses(
     tenant,
     records.map(({ key_id }) => key_id),
@@ -271,7 +271,7 @@ async function viewsOf(keys: Keys, tenant: number, records: readonly StoredKey[]
   return records.map((record) => view(record, uses.get(record.key_id)))
 }
 
-function view(record: StoredKey, usedAt: number | undefined): Key {
+function view(record: StoredKey, usedAt: number | undefined): KeyView {
   const { hash: _, tenant, created_at, expires_at, revoked_at, ...rest } = record
   return {
     ...rest,

@@ -5,7 +5,7 @@ import { Fault } from '../../core/errors.ts'
 import type { InboxMark } from '../../core/inbox.ts'
 import { canonical, parseCanonical } from '../../core/json/json.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
-import { isOpen } from '../../core/task.ts'
+import { type DoneTask, isOpen } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
@@ -55,6 +55,24 @@ async function archiveResult(
     throw new Fault('INVALID_STATE_TRANSITION', details, 'The task has not ended, so there is no result yet.')
   }
   const { artifacts, result } = task.outcome
+  const removed = await removeStoredResults({ engine, results }, task)
+  const at = await noteArchived(engine, task.tenant, task_id, principalKey(caller.principal))
+  // Workers often report null beside an upload, which is not a result.
+  const isInline = result !== null && result !== NULL && !isPointer(result, artifacts)
+  return {
+    ok: true,
+    task_id,
+    archived: removed,
+    archived_at: isoTime(at),
+    result_removed: !isInline,
+  }
+}
+
+/** Removes what channels store of a result, and resolves with the number of removed objects. */
+export async function removeStoredResults(
+  { engine, results }: ResultDeps,
+  { task_id, outcome: { artifacts } }: DoneTask,
+): Promise<number> {
   const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
   const stored = pointers.filter(
     ({ channel, pointer }) => !pointer.startsWith(CARRIED) && results?.has(channel),
@@ -62,16 +80,7 @@ async function archiveResult(
   for (const { pointer } of stored) {
     await reporting(engine, async () => results?.ack(task_id, pointer)).catch(unlessGone)
   }
-  const at = await noteArchived(engine, task.tenant, task_id, principalKey(caller.principal))
-  // Workers often report null beside an upload, which is not a result.
-  const isInline = result !== null && result !== NULL && !isPointer(result, artifacts)
-  return {
-    ok: true,
-    task_id,
-    archived: stored.length,
-    archived_at: isoTime(at),
-    result_removed: !isInline,
-  }
+  return stored.length
 }
 
 /** A pointer of another task cannot be archived here, and a result that is gone needs no removal. */

@@ -22,6 +22,8 @@ const lineShape = z.object({
     .describe('Present on the last line of a full log: everything after it was dropped'),
 })
 
+export type LogLineView = z.output<typeof lineShape>
+
 const MAX_TEXT = 200
 
 const rowShape = lineShape.pick({ level: true, text: true, truncated: true }).extend({
@@ -31,7 +33,7 @@ const rowShape = lineShape.pick({ level: true, text: true, truncated: true }).ex
 const logSummary = summaryView({
   shape: z.object({ lines: z.array(rowShape), next_cursor: nextCursor }),
   defaults: { limit: 20 },
-  of: (page: { lines: readonly z.output<typeof lineShape>[]; next_cursor: string | null }, now) => ({
+  of: (page: { lines: readonly LogLineView[]; next_cursor: string | null }, now) => ({
     lines: page.lines.map(({ at, level, text, truncated }) => ({
       age: age(at, now),
       level,
@@ -69,13 +71,13 @@ export const listLogs = defineOperation({
     const last = lines.at(-1)
     const hasMore = found.length > limit && last !== undefined
     return {
-      lines: lines.map(lineView),
+      lines: lines.map(logView),
       next_cursor: hasMore ? await engine.cursors.write(scope, last.n) : null,
     }
   },
 })
 
-function lineView({ at, level, text, context, is_last }: LogLine): z.output<typeof lineShape> {
+export function logView({ at, level, text, context, is_last }: LogLine): LogLineView {
   return {
     at: isoTime(at),
     level,
