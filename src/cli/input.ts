@@ -100,10 +100,18 @@ export class Input<Name extends string> {
   /** `kind:id`, or the id of an agent. */
   principal(name: Name): Principal | undefined {
     const value = this.text(name)
-    if (value === undefined) return undefined
+    return value === undefined ? undefined : this.#principal(`--${name} takes`, value)
+  }
+
+  /** A required argument of the same form. */
+  principalArg(n: number): Principal {
+    return this.#principal('The argument is', this.arg(n))
+  }
+
+  #principal(what: string, value: string): Principal {
     const [kind, id] = splitPrincipal(value)
     if (!isPrincipalKind(kind) || id === '')
-      throw this.usageError(`--${name} takes KIND:ID, as in agent:alice, not "${value}".`)
+      throw this.usageError(`${what} KIND:ID, as in agent:alice, not "${value}".`)
     return { kind, id }
   }
 

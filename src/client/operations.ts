@@ -216,8 +216,8 @@ export interface Receipt {
   readonly parents: readonly string[]
   /** What the receipt states; its members depend on receipt_type */
   readonly body: unknown
-  /** SHA-256 of the statement, without time and id */
-  readonly hash: string
+  /** SHA-256 of the statement, without time and id; null if the body was erased */
+  readonly hash: string | null
   /** The server instance that wrote the receipt */
   readonly asyncgate_instance: string
   /** When the receipt was first delivered to the inbox of its addressee; null if it was not */
@@ -3576,6 +3576,8 @@ export interface ListAuditInput {
     | 'key_rotated'
     | 'key_revoked'
     | 'admin_action'
+    | 'principal_exported'
+    | 'principal_erased'
     | 'console_sign_in'
     | 'console_sign_in_failure'
     | 'events_dropped'
@@ -3627,6 +3629,64 @@ export interface ListAuditAnswer {
   /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
+
+export interface ExportPrincipalInput {
+  /** Kind of the principal: agent, worker, service or human */
+  kind: PrincipalKind
+  /** Name of the principal */
+  id: string
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
+
+export interface ExportPrincipalAnswer {
+  /** The records of this page; each has its contents in the member that its kind names */
+  readonly records: readonly {
+    /** What the record contains */
+    readonly kind: 'key' | 'task' | 'receipt' | 'audit_event'
+  }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
+export interface ErasePrincipalInput {
+  /** Kind of the principal: agent, worker, service or human */
+  kind: PrincipalKind
+  /** Name of the principal */
+  id: string
+}
+
+export interface ErasePrincipalAnswer {
+  /** The principal whose data is erased, as kind:id */
+  readonly principal: string
+  /** Whether everything is erased */
+  readonly state: 'running' | 'done'
+  /** When the erasure was requested */
+  readonly requested_at: string
+  /** The principal that requested it */
+  readonly requested_by: string
+  /** When everything was erased; null while it is running */
+  readonly finished_at: string | null
+  /** Number of keys that were revoked */
+  readonly keys: number
+  /** Number of tasks whose contents were erased */
+  readonly tasks: number
+  /** Number of receipts whose bodies were erased */
+  readonly receipts: number
+}
+
+export interface GetErasureInput {
+  /** Kind of the principal: agent, worker, service or human */
+  kind: PrincipalKind
+  /** Name of the principal */
+  id: string
+  /** Maximum time to wait until it is done, in seconds */
+  wait_seconds?: number | undefined
+}
+
+export type GetErasureAnswer = ErasePrincipalAnswer
 
 export type GetConfigInput = Record<string, never>
 
@@ -3820,6 +3880,24 @@ export const ROUTES = {
   rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate', actor: 'anyone', repeatable: false },
   revokeKey: { method: 'POST', path: '/v1/keys/{key_id}/revoke', actor: 'anyone', repeatable: true },
   listAudit: { method: 'GET', path: '/v1/audit', actor: 'anyone', repeatable: true },
+  exportPrincipal: {
+    method: 'POST',
+    path: '/v1/principals/{kind}/{id}/export',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  erasePrincipal: {
+    method: 'POST',
+    path: '/v1/principals/{kind}/{id}/erase',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  getErasure: {
+    method: 'GET',
+    path: '/v1/principals/{kind}/{id}/erasure',
+    actor: 'anyone',
+    repeatable: true,
+  },
   getConfig: { method: 'GET', path: '/v1/config', actor: 'anyone', repeatable: true },
   health: { method: 'GET', path: '/v1/health', actor: 'anyone', repeatable: true },
 } as const satisfies Record<string, Route>
@@ -4252,6 +4330,21 @@ export abstract class Operations {
   /** List the audit log. For admins: security events of your tenant, newest first: refused requests, keys, admin actions, sign-ins. A page may be empty although next_cursor is not null: repeat until it is null. */
   listAudit(input: ListAuditInput = {}, options?: CallOptions): Promise<ListAuditAnswer> {
     return this.call(ROUTES.listAudit, input, options)
+  }
+
+  /** Export the data of a principal. For admins: everything that is stored about one principal of your tenant: keys, tasks with their progress, logs and emails, receipts, audit events. A page may be empty although next_cursor is not null: repeat until it is null. */
+  exportPrincipal(input: ExportPrincipalInput, options?: CallOptions): Promise<ExportPrincipalAnswer> {
+    return this.call(ROUTES.exportPrincipal, input, options)
+  }
+
+  /** Erase the data of a principal. For admins: erases what one principal of your tenant has written and received, for good: its keys are revoked, its open tasks are canceled, the contents of its tasks and receipts are erased. The receipts themselves stay, so that the ledger can be verified. It runs in the background: follow it with get_erasure. */
+  erasePrincipal(input: ErasePrincipalInput, options?: CallOptions): Promise<ErasePrincipalAnswer> {
+    return this.call(ROUTES.erasePrincipal, input, options)
+  }
+
+  /** Get an erasure. For admins: how far the last erasure of the data of a principal has got. */
+  getErasure(input: GetErasureInput, options?: CallOptions): Promise<GetErasureAnswer> {
+    return this.call(ROUTES.getErasure, input, options)
   }
 
   /** Get the server configuration. Version, instance, receipt mode and capabilities of this server. The response never contains a secret. */

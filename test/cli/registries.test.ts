@@ -128,3 +128,24 @@ describe('asyncgate workers', () => {
     expect(await claim()).toEqual({ tasks: [] })
   })
 })
+
+describe('asyncgate principals', () => {
+  it('export prints one record per line, and erase leaves nothing to export', async () => {
+    await say('tasks', 'create', 'render', '--payload', '{"text":"diary"}', '--as', 'agent:alice')
+    const lines = (await say('principals', 'export', 'agent:alice')).trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).kind)).toContain('task')
+    expect(lines.join()).toContain('diary')
+    expect(await say('principals', 'erase', 'agent:alice', '--yes')).toMatch(/^tasks erased +1$/m)
+    expect(await answer('principals', 'erasure', 'agent:alice')).toMatchObject({ state: 'done', tasks: 1 })
+    expect(await say('principals', 'export', 'agent:alice')).not.toContain('diary')
+  })
+
+  it('erase asks first, and refuses what is not a principal', async () => {
+    expect(await ask('principals', 'erase', 'agent:alice')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--yes'),
+    })
+    expect(await ask('principals', 'erase', 'robot:alice', '--yes')).toMatchObject({ code: 2 })
+    expect(await ask('principals', 'erasure', 'agent:nobody')).toMatchObject({ code: 3 })
+  })
+})

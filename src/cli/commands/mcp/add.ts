@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises'
 import { visibleText } from '../../../util/untrusted-text.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint } from '../../output.ts'
@@ -67,17 +66,5 @@ export function printDiff(output: Output, diff: readonly string[]): void {
     if (line.startsWith('+')) output.print(paint('green', line))
     else if (line.startsWith('-')) output.print(paint('red', line))
     else output.print(line.startsWith('@@') ? paint('cyan', line) : line)
-  }
-}
-
-export async function confirm(question: string): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
-  } catch {
-    // Ctrl-C or Ctrl-D.
-    return false
-  } finally {
-    terminal.close()
   }
 }

@@ -6,13 +6,14 @@ import { configFolder } from '../../../server/local-key.ts'
 import { messageOf } from '../../../util/error-message.ts'
 import { CLIENT_OPTIONS } from '../../client.ts'
 import { command } from '../../command.ts'
+import { confirm } from '../../confirm.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { flag, type Input, text } from '../../input.ts'
 import { warn } from '../../output.ts'
 import { configOf, SETTINGS_OPTIONS, settingsFlags } from '../../settings-options.ts'
 import { stopRequested } from '../../signals.ts'
 import { findTarget } from '../../target.ts'
-import { addToClient, confirm, printDiff, settingsText } from './add.ts'
+import { addToClient, printDiff, settingsText } from './add.ts'
 import {
   CLIENT_NAMES,
   type Connection,
