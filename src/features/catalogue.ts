@@ -48,6 +48,7 @@ import {
   listUpstreams,
   removeUpstream,
 } from './upstreams/operations.ts'
+import { getUsage } from './usage/get-usage.ts'
 import {
   drainWorker,
   listWorkers,
@@ -139,6 +140,7 @@ export const CATALOGUE = [
   rotateKey,
   revokeKey,
   listAudit,
+  getUsage,
   getConfig,
   health,
 ] as const

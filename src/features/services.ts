@@ -17,6 +17,7 @@ import { TaskTypes } from './task-types/task-types.ts'
 import { Cancellations } from './tasks/cancellations.ts'
 import { BlockedTools } from './upstreams/blocked-tools.ts'
 import type { UpstreamRegistry } from './upstreams/upstreams.ts'
+import { type UsageOptions, UsageRecorder } from './usage/usage-recorder.ts'
 import { Publications } from './workers/publications.ts'
 import { WorkerRegistry } from './workers/registry.ts'
 
@@ -37,6 +38,7 @@ export interface ServicesOptions extends EngineOptions {
   readonly policy?: PolicyOptions
   /** How long events of the audit log are stored. */
   readonly auditRetentionDays?: number
+  readonly usage?: UsageOptions
 }
 
 /** The registries and ports that operations use, on top of the engine. */
@@ -63,6 +65,7 @@ export class Services {
   readonly links: Links
   readonly audit: AuditLog
   readonly keyUses: KeyUses
+  readonly usage: UsageRecorder
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
@@ -88,6 +91,8 @@ export class Services {
     this.keys = new Keys(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
+    this.usage = new UsageRecorder(engine, options.usage)
+    engine.events.onCommit(({ usage }) => this.usage.committed(usage))
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -111,6 +116,7 @@ export class Services {
     await this.settled()
     await this.workers.stop()
     await this.audit.stop()
+    await this.usage.stop()
   }
 
   /** Resolves when everything that finished requests left to be written has been written. */

@@ -12,6 +12,7 @@ import { messageOf } from '../util/error-message.ts'
 import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Reads } from './reads.ts'
+import type { UsageRows } from './usage.ts'
 
 /** How long other processes notify a process of their changes after its last request. */
 export const FOLLOWED_MS = 30_000
@@ -32,6 +33,7 @@ export interface Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly usage: UsageRows
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
   /** Every tenant. */

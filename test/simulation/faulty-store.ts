@@ -12,6 +12,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../../src/store/store.ts'
+import type { UsageRows } from '../../src/store/usage.ts'
 import { type Dice, turns } from './dice.ts'
 
 /** The probability of each fault of a commit. */
@@ -34,6 +35,7 @@ export class FaultyStore implements Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly usage: UsageRows
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -50,6 +52,7 @@ export class FaultyStore implements Store {
     this.entries = inner.entries
     this.logs = inner.logs
     this.audit = inner.audit
+    this.usage = inner.usage
   }
 
   /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */

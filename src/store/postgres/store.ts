@@ -15,6 +15,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import type { UsageRows } from '../usage.ts'
 import { auditOn } from './audit.ts'
 import { repeatable } from './borrow.ts'
 import { commit } from './commit.ts'
@@ -27,6 +28,7 @@ import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, findNextWake, readsOn } from './reads.ts'
 import { CATCH_UP, NOW } from './time.ts'
+import { usageOn } from './usage.ts'
 import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
@@ -65,6 +67,7 @@ class PostgresStore implements Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly usage: UsageRows
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -83,6 +86,7 @@ class PostgresStore implements Store {
     this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
     this.logs = logsOn(connections)
     this.audit = auditOn(connections)
+    this.usage = usageOn(connections)
     this.entries = entriesOn(connections)
   }
 

@@ -18,6 +18,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import type { UsageRows } from '../usage.ts'
 import { type Clock, startClock } from './clock.ts'
 import { type Change, type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
 import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failure.ts'
@@ -74,6 +75,7 @@ class SqliteStore implements Store {
   readonly entries: Entries
   readonly logs: Logs
   readonly audit: AuditRows
+  readonly usage: UsageRows
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -103,6 +105,7 @@ class SqliteStore implements Store {
     this.reads = following(session.reads, () => this.#open().reads)
     this.logs = following(session.logs, () => this.#open().logs)
     this.audit = following(session.audit, () => this.#open().audit)
+    this.usage = following(session.usage, () => this.#open().usage)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 
