@@ -22,6 +22,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   init: () => import('./commands/keys.ts'),
   keys: () => import('./commands/keys.ts'),
   audit: () => import('./commands/audit.ts'),
+  usage: () => import('./commands/usage.ts'),
   tail: () => import('./commands/tail.ts'),
   mcp: () => import('./commands/mcp/index.ts'),
   migrate: () => import('./commands/migrate.ts'),

@@ -115,6 +115,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   rotateKey: MANAGE,
   revokeKey: MANAGE,
   listAudit: MANAGE,
+  getUsage: MANAGE,
   getConfig: ALL,
   health: ALL,
 }
@@ -219,6 +220,7 @@ describeGates('roles', (open) => {
       rotateKey: { key_id: 'none' },
       revokeKey: { key_id: 'none' },
       listAudit: {},
+      getUsage: {},
       getConfig: {},
       health: {},
     }
