@@ -11,7 +11,7 @@ export const USAGE_HOURS = `SELECT hour, ${COUNTS.join(', ')} FROM usage_hours
 export const USAGE_BYTES = `SELECT coalesce(sum(receipt_bytes), 0) AS bytes FROM usage_hours
   WHERE tenant = ? AND hour < ?`
 
-export const USAGE_UNSENT = `SELECT ${COLUMNS.join(', ')} FROM usage_events
+export const USAGE_UNSENT = `SELECT ${COLUMNS.join(', ')} FROM usage_events INDEXED BY usage_events_unsent
   WHERE tenant = ? AND is_unsent = 1 ORDER BY id LIMIT ?`
 
 export const USAGE_REMOVAL = `DELETE FROM usage_events WHERE tenant = ? AND id IN (
