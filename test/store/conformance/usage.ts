@@ -66,10 +66,10 @@ export function describeUsage(subject: Subject): void {
         sumOf(1, HOUR + HOUR_MS),
         sumOf(1, HOUR + 2 * HOUR_MS),
       ])
-      const before = (hour: number) => subject.store.usage.receiptBytesBefore(subject.tenant, hour)
-      expect(await before(HOUR)).toBe(0)
-      expect(await before(HOUR + 2 * HOUR_MS)).toBe(600)
-      expect(await before(HOUR + 9 * HOUR_MS)).toBe(1_200)
+      const bytesBefore = (hour: number) => subject.store.usage.receiptBytesBefore(subject.tenant, hour)
+      expect(await bytesBefore(HOUR)).toBe(0)
+      expect(await bytesBefore(HOUR + 2 * HOUR_MS)).toBe(600)
+      expect(await bytesBefore(HOUR + 9 * HOUR_MS)).toBe(1_200)
     })
 
     it('large counts are stored exactly', async () => {
