@@ -23,6 +23,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   keys: () => import('./commands/keys.ts'),
   audit: () => import('./commands/audit.ts'),
   principals: () => import('./commands/principals.ts'),
+  usage: () => import('./commands/usage.ts'),
   tail: () => import('./commands/tail.ts'),
   mcp: () => import('./commands/mcp/index.ts'),
   migrate: () => import('./commands/migrate.ts'),

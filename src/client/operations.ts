@@ -3688,6 +3688,50 @@ export interface GetErasureInput {
 
 export type GetErasureAnswer = ErasePrincipalAnswer
 
+export interface GetUsageInput {
+  /** Start, rounded down to the hour. Default: the start of the current month in UTC */
+  from?: string | undefined
+  /** End, rounded up to the hour; at most the end of the current hour, which is the default */
+  to?: string | undefined
+  /** Length of a row. A period has at most 31 days of hours, or 366 days */
+  granularity?: 'hour' | 'day' | undefined
+}
+
+export interface GetUsageAnswer {
+  /** Start of the period: an hour, in UTC */
+  readonly from: string
+  /** End of the period: an hour, in UTC */
+  readonly to: string
+  /** Length of a row */
+  readonly granularity: 'hour' | 'day'
+  /** Sums of the period */
+  readonly totals: {
+    /** Created tasks */
+    readonly tasks: number
+    /** How long workers held the leases that ended, in hours */
+    readonly lease_hours: number
+    /** Stored bytes of receipts times hours */
+    readonly receipt_byte_hours: number
+    /** Calls of operations */
+    readonly calls: number
+  }
+  /** Stored bytes of receipts at the end of the period */
+  readonly receipt_bytes: number
+  /** Hours or days with usage, oldest first */
+  readonly rows: readonly {
+    /** Start of the hour or day, in UTC */
+    readonly from: string
+    /** Created tasks */
+    readonly tasks: number
+    /** How long workers held the leases that ended, in hours */
+    readonly lease_hours: number
+    /** Stored bytes of receipts times hours */
+    readonly receipt_byte_hours: number
+    /** Calls of operations */
+    readonly calls: number
+  }[]
+}
+
 export type GetConfigInput = Record<string, never>
 
 export interface GetConfigAnswer {
@@ -3898,6 +3942,7 @@ export const ROUTES = {
     actor: 'anyone',
     repeatable: true,
   },
+  getUsage: { method: 'GET', path: '/v1/usage', actor: 'anyone', repeatable: true },
   getConfig: { method: 'GET', path: '/v1/config', actor: 'anyone', repeatable: true },
   health: { method: 'GET', path: '/v1/health', actor: 'anyone', repeatable: true },
 } as const satisfies Record<string, Route>
@@ -4345,6 +4390,11 @@ export abstract class Operations {
   /** Get an erasure. For admins: how far the last erasure of the data of a principal has got. */
   getErasure(input: GetErasureInput, options?: CallOptions): Promise<GetErasureAnswer> {
     return this.call(ROUTES.getErasure, input, options)
+  }
+
+  /** Get the usage of your tenant. For admins: how many tasks your tenant created, how long its tasks were leased, how many receipt bytes it stored for how long, and how many calls it made; in total, and per hour or day. Other servers add their counts every few minutes. */
+  getUsage(input: GetUsageInput = {}, options?: CallOptions): Promise<GetUsageAnswer> {
+    return this.call(ROUTES.getUsage, input, options)
   }
 
   /** Get the server configuration. Version, instance, receipt mode and capabilities of this server. The response never contains a secret. */

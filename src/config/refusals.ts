@@ -39,10 +39,12 @@ export function refusals(
         'Give that person another key.',
     )
   }
-  const { approval_webhook_url, approval_webhook_secret } = values
-  if (approval_webhook_url !== null && (approval_webhook_secret?.length ?? 0) < MIN_SECRET) {
+  for (const webhook of ['approval_webhook', 'billing_webhook'] as const) {
+    const secret = values[`${webhook}_secret`]
+    if (values[`${webhook}_url`] === null || (secret?.length ?? 0) >= MIN_SECRET) continue
+    const name = `ASYNCGATE_${webhook.toUpperCase()}`
     found.push(
-      `ASYNCGATE_APPROVAL_WEBHOOK_URL needs ASYNCGATE_APPROVAL_WEBHOOK_SECRET, of at least ${MIN_SECRET} characters, ` +
+      `${name}_URL needs ${name}_SECRET, of at least ${MIN_SECRET} characters, ` +
         'so that its receiver can verify the messages. Set it, for example, to $(openssl rand -hex 32).',
     )
   }

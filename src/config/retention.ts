@@ -88,6 +88,19 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['audit_events'],
   },
   {
+    data: 'Usage events: counts per server and period',
+    personal: 'none',
+    retention: '400 days',
+    setting: 'usage_retention_days',
+    tables: ['usage_events'],
+  },
+  {
+    data: 'Usage: sums per hour',
+    personal: 'none',
+    retention: 'unlimited',
+    tables: ['usage_hours'],
+  },
+  {
     data: 'Internal state of the server',
     personal: 'none',
     retention: 'unlimited',

@@ -205,6 +205,20 @@ export const serverTable = z.object({
     90,
     'How long events of the audit log are stored; see docs/audit.md.',
   ),
+  usage_interval_seconds: integer(1, 3600).default(
+    300,
+    'How often a server stores the usage that it has counted; see docs/usage.md.',
+  ),
+  usage_retention_days: integer(1, 36_500).default(
+    400,
+    'How long usage events are stored. Sums per hour are stored without limit.',
+  ),
+  billing_webhook_url: httpUrl.optional(
+    'URL that receives the usage of each tenant. EGRESS_* decides whether it may be a private address or http.',
+  ),
+  billing_webhook_secret: text.secret(
+    'Secret that signs the requests to BILLING_WEBHOOK_URL. At least 16 characters; base64 after the prefix whsec_.',
+  ),
   url: text.default(DEFAULT_URL, 'URL of the server that CLI client commands use.'),
 })
 

@@ -7,6 +7,7 @@ import { policyRoutes } from './pages/policies.ts'
 import { sessionRoutes } from './pages/sessions.ts'
 import { taskRoutes } from './pages/tasks.ts'
 import { upstreamRoutes } from './pages/upstreams.ts'
+import { usageRoutes } from './pages/usage.ts'
 import { type ConsoleRoute, page, redirect } from './visit.ts'
 
 const router = new Router<ConsoleRoute>([
@@ -18,6 +19,7 @@ const router = new Router<ConsoleRoute>([
   ...policyRoutes,
   ...keyRoutes,
   ...auditRoutes,
+  ...usageRoutes,
 ])
 
 export function findRoute(

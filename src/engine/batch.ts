@@ -16,7 +16,7 @@ import {
   type TaskRef,
 } from '../store/store.ts'
 import type { Random } from '../util/random.ts'
-import { type TaskEvent, taskEvent } from './events.ts'
+import { type BatchUsage, type TaskEvent, taskEvent } from './events.ts'
 import type { Directory } from './lane-directory.ts'
 import { FIRST_LANES, headsFor, needOf } from './needs.ts'
 import { TenantWorld } from './tenant-world.ts'
@@ -92,6 +92,11 @@ export class Batch {
 
   receipts(): Receipt[] {
     return [...this.#worlds.values()].flatMap((world) => world.newReceipts)
+  }
+
+  /** What the batch adds to the usage of its tenants. */
+  usage(): BatchUsage[] {
+    return [...this.#worlds.values()].map((world) => world.usage())
   }
 
   /** The specs of the tasks that were created or leased, by tenant and seq. */

@@ -64,7 +64,12 @@ export class Engine {
         this.wakeups.committed(batch, events)
         this.relay.committed(events)
         this.events.emit(events)
-        this.events.committed(() => ({ commands: batch.commands.length, ms, receipts: batch.receipts() }))
+        this.events.committed(() => ({
+          commands: batch.commands.length,
+          ms,
+          receipts: batch.receipts(),
+          usage: batch.usage(),
+        }))
       },
       refused: (command, fault) => {
         for (const listener of this.#refusalListeners) listener(command, fault)

@@ -28,11 +28,23 @@ export interface TaskEvent {
   readonly at: number
 }
 
+/** What a batch adds to the usage of a tenant. */
+export interface BatchUsage {
+  readonly tenant: number
+  /** Created tasks. */
+  readonly tasks: number
+  /** How long the leases that ended were held. */
+  readonly lease_ms: number
+  /** Bytes of the bodies of new receipts. */
+  readonly receipt_bytes: number
+}
+
 /** A batch became durable. */
 export interface Commit {
   readonly commands: number
   readonly ms: number
   readonly receipts: readonly Receipt[]
+  readonly usage: readonly BatchUsage[]
 }
 
 export type TaskListener = (event: TaskEvent) => void

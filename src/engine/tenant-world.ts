@@ -11,6 +11,7 @@ import {
   isHeld,
   isOpen,
   isReady,
+  type Lease,
   type OpenTask,
   type ProgressEntry,
   type QueuedTask,
@@ -22,6 +23,7 @@ import type { Tenant, World } from '../core/world.ts'
 import type { Loaded } from '../store/store.ts'
 import type { Random } from '../util/random.ts'
 import { BatchLanes } from './batch-lanes.ts'
+import type { BatchUsage } from './events.ts'
 import type { TenantLanes } from './lane-directory.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -63,6 +65,8 @@ export class TenantWorld implements World {
   readonly #changedQuestions = new Map<string, Question>()
   readonly #marked = new Map<string, InboxItem>()
   readonly filed: InboxItem[] = []
+  /** How long the leases that ended in this batch were held. */
+  #leaseMs = 0
 
   constructor({ settings, random, lanes }: Setting, tenant: Tenant, loaded: Loaded) {
     this.settings = settings
@@ -189,6 +193,17 @@ export class TenantWorld implements World {
     return this.#lanes.becameReady
   }
 
+  usage(): BatchUsage {
+    let receipt_bytes = 0
+    for (const { body } of this.newReceipts) receipt_bytes += Buffer.byteLength(body)
+    return {
+      tenant: this.tenant.tenant,
+      tasks: this.newSpecs.size,
+      lease_ms: this.#leaseMs,
+      receipt_bytes,
+    }
+  }
+
   changes() {
     const inserted: OpenTask[] = []
     const updated: OpenTask[] = []
@@ -275,6 +290,7 @@ export class TenantWorld implements World {
       this.#lanes.count(after, difference)
     }
     const wasHeld = before !== undefined && isHeld(before)
+    if (wasHeld && !isHeld(after)) this.#leaseMs += heldMs(before.lease, this.now)
     tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)
     if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)
   }
@@ -284,6 +300,11 @@ export class TenantWorld implements World {
     const queue = this.owner(this.settings.claim_order === 'fifo' ? EVERYONE : task.owner)
     this.newOwners.set(queue.owner, { ...queue, last_rank: task.rank })
   }
+}
+
+/** A lease ends when it expires, even if that is noticed later. */
+function heldMs({ acquired_at, expires_at }: Lease, now: number): number {
+  return Math.max(0, Math.min(now, expires_at) - acquired_at)
 }
 
 function questionName({ task_id, n }: Question): string {

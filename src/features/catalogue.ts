@@ -49,6 +49,7 @@ import {
   listUpstreams,
   removeUpstream,
 } from './upstreams/operations.ts'
+import { getUsage } from './usage/get-usage.ts'
 import {
   drainWorker,
   listWorkers,
@@ -143,6 +144,7 @@ export const CATALOGUE = [
   exportPrincipal,
   erasePrincipal,
   getErasure,
+  getUsage,
   getConfig,
   health,
 ] as const

@@ -6,6 +6,7 @@ import type { AuditEventName } from './audit/port.ts'
 import { isAdminAction, recordAction, recordRefusal } from './audit/recording.ts'
 import { parse } from './input.ts'
 import type { Services } from './services.ts'
+import { countCall } from './usage/calls.ts'
 
 /** The short form of a response: the default over MCP; over REST with `view=summary`. */
 export interface SummaryView<Output> {
@@ -118,6 +119,7 @@ export function defineOperation<
         checkPermission(caller, definition.access)
         const given = definition.normalize === undefined ? input : definition.normalize(input)
         const parsed = parse(definition.input, given)
+        countCall(services.usage, caller)
         const output = await definition.run(services, caller, parsed, signal)
         if (isAction) recordAction(services.audit, described, caller, parsed, output)
         return output

@@ -45,13 +45,14 @@ export type Gate = ReturnType<typeof openGate>
  */
 export function openGate(options: GateOptions) {
   const services = new Services(options)
-  const { engine, uploads, scheduleWatch, erasures, upstreams, audit, keyUses } = services
+  const { engine, uploads, scheduleWatch, erasures, upstreams, audit, keyUses, usage } = services
   if (options.sweeping ?? true) {
     engine.sweeps.start()
     uploads.start()
     scheduleWatch.start()
     erasures.start()
     audit.startSweeps()
+    usage.start()
   }
   return {
     ...operationMethods(services),
@@ -135,6 +136,15 @@ export function openGate(options: GateOptions) {
       authenticated: (proven: Proven, origin?: RequestOrigin) => keyUses.used(proven, origin),
       /** Removes events after their retention period. Resolves with their number. */
       sweep: (now?: number) => audit.sweep(now),
+    },
+    /** Usage of the tenants. */
+    usage: {
+      /** Writes what this process has counted. */
+      flush: () => usage.flush(),
+      /** The listener is called when events were written. */
+      onWritten: (listener: () => void) => usage.onWritten(listener),
+      /** Removes events after their retention period. Resolves with their number. */
+      sweep: (now?: number) => usage.sweep(now),
     },
     checkHealth: () => checkHealth(engine.store),
     settings: engine.settings,

@@ -18,6 +18,7 @@ import { TaskTypes } from './task-types/task-types.ts'
 import { Cancellations } from './tasks/cancellations.ts'
 import { BlockedTools } from './upstreams/blocked-tools.ts'
 import type { UpstreamRegistry } from './upstreams/upstreams.ts'
+import { type UsageOptions, UsageRecorder } from './usage/usage-recorder.ts'
 import { Publications } from './workers/publications.ts'
 import { WorkerRegistry } from './workers/registry.ts'
 
@@ -38,6 +39,7 @@ export interface ServicesOptions extends EngineOptions {
   readonly policy?: PolicyOptions
   /** How long events of the audit log are stored. */
   readonly auditRetentionDays?: number
+  readonly usage?: UsageOptions
 }
 
 /** The registries and ports that operations use, on top of the engine. */
@@ -65,6 +67,7 @@ export class Services {
   readonly audit: AuditLog
   readonly keyUses: KeyUses
   readonly erasures: Erasures
+  readonly usage: UsageRecorder
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
@@ -91,6 +94,8 @@ export class Services {
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
     this.erasures = new Erasures(this)
+    this.usage = new UsageRecorder(engine, options.usage)
+    engine.events.onCommit(({ usage }) => this.usage.committed(usage))
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -114,6 +119,7 @@ export class Services {
     await this.settled()
     await this.workers.stop()
     await this.audit.stop()
+    await this.usage.stop()
   }
 
   /** Resolves when everything that finished requests left to be written has been written. */

@@ -29,6 +29,7 @@ import { reachable } from './server-file.ts'
 import {
   checkPackages,
   gistOptions,
+  openBilling,
   openConsole,
   openEmail,
   openMemory,
@@ -189,6 +190,11 @@ async function compose(
     settings: config.settings,
     environment: server.env,
     auditRetentionDays: server.audit_retention_days,
+    usage: {
+      intervalSeconds: server.usage_interval_seconds,
+      retentionDays: server.usage_retention_days,
+      isBilled: server.billing_webhook_url !== null,
+    },
     onError,
     results: await openResults(config, store, email?.queue, gist),
     memory: await openMemory(server, onError),
@@ -204,12 +210,16 @@ async function compose(
   const stopMs = options.callsStopMs
   const { sessions, source } = openSessions(server, { gate, upstreams, store, report: onError, stopMs })
   const webhook = await openWebhook(server, gate, store, logger)
+  const billing = await openBilling(server, store, logger)
 
   await upstreams.start()
   stack.defer(() => sessions.stop())
   await sessions.start()
   services.defer(() => webhook?.stop())
   webhook?.start()
+  services.defer(() => billing?.stop())
+  billing?.wake()
+  gate.usage.onWritten(() => billing?.wake())
   services.defer(() => email?.stop())
   const inboundMail = await email?.start(gate)
   const sources = [source]

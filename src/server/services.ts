@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts'
 import { messageOf } from '../util/error-message.ts'
 import { isInstalled } from '../util/load-optional.ts'
 import type { ApprovalWebhook } from '../webhooks/approval-webhook.ts'
+import type { BillingWebhook } from '../webhooks/billing-webhook.ts'
 import { egressOf } from './egress.ts'
 import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
@@ -154,6 +155,23 @@ export async function openWebhook(
   const tenant = await store.tenant(DEFAULT_TENANT)
   const post = postTo({ url, secret, egress: egressOf(values) })
   return new ApprovalWebhook({ store, tenant, gate, post, log: logger })
+}
+
+/** The billing webhook. It sends nothing before it is started. */
+export async function openBilling(
+  values: ServerValues,
+  store: Store,
+  logger: Logger,
+): Promise<BillingWebhook | undefined> {
+  const { billing_webhook_url: url, billing_webhook_secret: secret } = values
+  if (url === null) return undefined
+  if (secret === null) throw new ConfigError(['BILLING_WEBHOOK_URL needs BILLING_WEBHOOK_SECRET.'])
+  const [{ BillingWebhook }, { postTo }] = await Promise.all([
+    import('../webhooks/billing-webhook.ts'),
+    import('../webhooks/post.ts'),
+  ])
+  const post = postTo({ url, secret, egress: egressOf(values), isGuarded: true })
+  return new BillingWebhook({ store, post, log: logger })
 }
 
 /** The web console; undefined if it is switched off. */

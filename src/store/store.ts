@@ -13,6 +13,7 @@ import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Erasure } from './erasure.ts'
 import type { Reads } from './reads.ts'
+import type { UsageRows } from './usage.ts'
 
 /** How long other processes notify a process of their changes after its last request. */
 export const FOLLOWED_MS = 30_000
@@ -34,6 +35,7 @@ export interface Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly usage: UsageRows
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
   /** Every tenant. */

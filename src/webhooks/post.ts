@@ -3,11 +3,12 @@ import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
 import { secretKey, signedHeaders } from '../util/webhook-signature.ts'
 
 interface Receiver {
-  /** The operator configured it, so it may be a private address. */
   readonly url: string
   readonly secret: string
   /** Changes to the default egress limits. */
   readonly egress?: Partial<EgressSettings> | undefined
+  /** Whether the egress limits apply to the URL too. Otherwise it may be a private address, since the operator chose it. */
+  readonly isGuarded?: boolean
 }
 
 export interface Message {
@@ -22,11 +23,11 @@ export type Post = (message: Message, signal: AbortSignal) => Promise<void>
 const TIMEOUT_MS = 15_000
 const MAX_RESPONSE_BYTES = 16 * 1024
 
-export function postTo({ url, secret, egress = {} }: Receiver): Post {
+export function postTo({ url, secret, egress = {}, isGuarded = false }: Receiver): Post {
   const key = secretKey(secret)
   const settings = {
     ...egress,
-    ...allowOnlyOrigin(url, egress),
+    ...(isGuarded ? { max_redirects: 0 } : allowOnlyOrigin(url, egress)),
     max_bytes: MAX_RESPONSE_BYTES,
     total_timeout_ms: TIMEOUT_MS,
   }

@@ -14,6 +14,7 @@ import { scheduleSteps } from './schedule-steps.ts'
 import { sessionSteps } from './session-steps.ts'
 import type { Step } from './step.ts'
 import { upstreamSteps } from './upstream-steps.ts'
+import { usageSteps } from './usage-steps.ts'
 import { workerSteps } from './worker-steps.ts'
 
 /** Low limits, so that the scenario can reach them. */
@@ -41,6 +42,7 @@ export const SCENARIO: readonly Step[] = [
   ...keySteps,
   ...auditSteps,
   ...privacySteps,
+  ...usageSteps,
   ...limitSteps,
 ]
 

@@ -118,6 +118,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   exportPrincipal: MANAGE,
   erasePrincipal: MANAGE,
   getErasure: MANAGE,
+  getUsage: MANAGE,
   getConfig: ALL,
   health: ALL,
 }
@@ -225,6 +226,7 @@ describeGates('roles', (open) => {
       exportPrincipal: { kind: 'human', id: 'none' },
       erasePrincipal: { kind: 'human', id: 'none' },
       getErasure: { kind: 'human', id: 'none' },
+      getUsage: {},
       getConfig: {},
       health: {},
     }

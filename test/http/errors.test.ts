@@ -101,6 +101,11 @@ const CASES: readonly Case[] = [
     body: { details: { path: 'priority' } },
   },
   {
+    code: 'VALIDATION_ERROR',
+    provoke: ({ get }) => get('/v1/usage', { ...ROOT, from: '2999-01-01T00:00:00Z' }),
+    body: { details: { path: 'from' } },
+  },
+  {
     code: 'UNAUTHENTICATED',
     serve: { auth: { api_key: KEY, allow_insecure_dev: false } },
     provoke: ({ get }) => get('/v1/tasks', ALICE),

@@ -11,6 +11,7 @@ import { registryChecks } from './registry-checks.ts'
 import { sessionChecks } from './session-checks.ts'
 import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
 import { openUpstreams, upstreamChecks } from './upstream-checks.ts'
+import { usageChecks } from './usage-checks.ts'
 
 const ALICE = { principal_id: 'alice' }
 const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
@@ -503,6 +504,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...keyChecks,
   ...auditChecks,
   ...privacyChecks,
+  ...usageChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')

@@ -13,6 +13,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../../src/store/store.ts'
+import type { UsageRows } from '../../src/store/usage.ts'
 import { type Dice, turns } from './dice.ts'
 
 /** The probability of each fault of a commit. */
@@ -36,6 +37,7 @@ export class FaultyStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly usage: UsageRows
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -53,6 +55,7 @@ export class FaultyStore implements Store {
     this.logs = inner.logs
     this.audit = inner.audit
     this.erasure = inner.erasure
+    this.usage = inner.usage
   }
 
   /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */

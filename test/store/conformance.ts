@@ -16,6 +16,7 @@ import { describeReceipts } from './conformance/receipts.ts'
 import { describeScans } from './conformance/scans.ts'
 import { describeTasks } from './conformance/tasks.ts'
 import { describeTenants } from './conformance/tenants.ts'
+import { describeUsage } from './conformance/usage.ts'
 
 export interface OpenOptions {
   readonly now?: () => number
@@ -75,6 +76,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeLogs(subject)
     describeAudit(subject)
     describeErasure(subject)
+    describeUsage(subject)
     describeHolders(subject)
     describeEntries(subject)
     describeClaiming(subject)

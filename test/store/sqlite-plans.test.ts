@@ -26,6 +26,7 @@ import {
 } from '../../src/store/sqlite/questions.ts'
 import { HEAD_OF_LINE, LEASES, OWED, STATUS_COUNTS } from '../../src/store/sqlite/reads.ts'
 import { DONE, LIVE } from '../../src/store/sqlite/tasks.ts'
+import { USAGE_BYTES, USAGE_HOURS, USAGE_REMOVAL, USAGE_UNSENT } from '../../src/store/sqlite/usage.ts'
 
 let database: Database
 
@@ -112,6 +113,10 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ['next rows of the ledger', NEXT_SEGMENTS, /PRIMARY KEY \(tenant=\? AND first>\?\)/],
   ['audit events', AUDIT_PAGE, /PRIMARY KEY \(tenant=\? AND id>\? AND id<\?\)/],
   ['removal of audit events', AUDIT_REMOVAL, /PRIMARY KEY \(tenant=\? AND id<\?\)/],
+  ['hours of usage', USAGE_HOURS, /PRIMARY KEY \(tenant=\? AND hour>\? AND hour<\?\)/],
+  ['receipt bytes of earlier hours', USAGE_BYTES, /PRIMARY KEY \(tenant=\? AND hour<\?\)/],
+  ['unsent usage events', USAGE_UNSENT, /INDEX usage_events_unsent \(tenant=\?\)/],
+  ['removal of usage events', USAGE_REMOVAL, /PRIMARY KEY \(tenant=\? AND id<\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
   ['marked items', MARKED.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['marked items, newest first', MARKED.descending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq<\?\)/],

@@ -30,14 +30,14 @@ describe('a server with an approval webhook', () => {
     expect(receiver.refused).toEqual([])
   })
 
-  it('the server does not start without a secret', () => {
+  it.each(['APPROVAL', 'BILLING'])('the server does not start without a secret of the %s webhook', (name) => {
     for (const secret of [undefined, 'short']) {
       const env = {
-        ASYNCGATE_APPROVAL_WEBHOOK_URL: 'https://hooks.example/approvals',
-        ...(secret && { ASYNCGATE_APPROVAL_WEBHOOK_SECRET: secret }),
+        [`ASYNCGATE_${name}_WEBHOOK_URL`]: 'https://hooks.example/webhook',
+        ...(secret && { [`ASYNCGATE_${name}_WEBHOOK_SECRET`]: secret }),
       }
       const { refusals } = loadConfig({ env, file: devNull })
-      expect(refusals).toEqual([expect.stringContaining('ASYNCGATE_APPROVAL_WEBHOOK_SECRET')])
+      expect(refusals).toEqual([expect.stringContaining(`ASYNCGATE_${name}_WEBHOOK_SECRET`)])
     }
   })
 })

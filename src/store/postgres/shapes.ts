@@ -192,3 +192,20 @@ export const AUDIT_ROW = {
   key_id: 'text',
   details: 'text',
 } as const satisfies Shape
+
+export const USAGE_COUNTS = {
+  tasks: 'bigint',
+  lease_ms: 'bigint',
+  receipt_bytes: 'bigint',
+  receipt_byte_seconds: 'bigint',
+  calls: 'bigint',
+} as const satisfies Shape
+
+export const USAGE_EVENT = {
+  tenant: 'int',
+  id: 'text',
+  from_at: 'bigint',
+  to_at: 'bigint',
+  instance: 'text',
+  ...USAGE_COUNTS,
+} as const satisfies Shape

@@ -16,6 +16,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import type { UsageRows } from '../usage.ts'
 import { auditOn } from './audit.ts'
 import { repeatable } from './borrow.ts'
 import { commit } from './commit.ts'
@@ -29,6 +30,7 @@ import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, findNextWake, readsOn } from './reads.ts'
 import { CATCH_UP, NOW } from './time.ts'
+import { usageOn } from './usage.ts'
 import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
@@ -68,6 +70,7 @@ class PostgresStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly usage: UsageRows
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -87,6 +90,7 @@ class PostgresStore implements Store {
     this.logs = logsOn(connections)
     this.audit = auditOn(connections)
     this.erasure = postgresErasure(connections)
+    this.usage = usageOn(connections)
     this.entries = entriesOn(connections)
   }
 

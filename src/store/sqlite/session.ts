@@ -7,6 +7,7 @@ import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
+import type { UsageRows } from '../usage.ts'
 import { prepareAudit } from './audit.ts'
 import {
   type Change,
@@ -25,6 +26,7 @@ import { migrate } from './migrate.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
 import { prepareSpecLookup } from './tasks.ts'
+import { prepareUsage } from './usage.ts'
 import { prepareWrite } from './write.ts'
 
 /** An open database, and all that is prepared on it. */
@@ -36,6 +38,7 @@ export interface Session {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly usage: UsageRows
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
   readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
@@ -71,6 +74,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       logs: prepareLogs(reader, writer, change),
       audit: prepareAudit(reader, writer, change),
       erasure: prepareErasure(reader, writer, change),
+      usage: prepareUsage(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),
       findSpec: prepareSpecLookup(writer),

@@ -19,6 +19,7 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import type { UsageRows } from '../usage.ts'
 import { type Clock, startClock } from './clock.ts'
 import { type Change, type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
 import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failure.ts'
@@ -76,6 +77,7 @@ class SqliteStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly usage: UsageRows
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -106,6 +108,7 @@ class SqliteStore implements Store {
     this.logs = following(session.logs, () => this.#open().logs)
     this.audit = following(session.audit, () => this.#open().audit)
     this.erasure = following(session.erasure, () => this.#open().erasure)
+    this.usage = following(session.usage, () => this.#open().usage)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 

@@ -15,8 +15,10 @@ import { queries } from '../../../src/store/postgres/queries.ts'
 import { questionQueries, questionReadsOn } from '../../../src/store/postgres/questions.ts'
 import { findDue, findNextWake, readsOn } from '../../../src/store/postgres/reads.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { usageOn, usageQueries } from '../../../src/store/postgres/usage.ts'
 import { writes } from '../../../src/store/postgres/write.ts'
 import { type Changes, type Need, NO_NEED } from '../../../src/store/store.ts'
+import { HOUR_MS, type UsageRows } from '../../../src/store/usage.ts'
 import { cryptoRandom } from '../../../src/util/random.ts'
 import { type Cost, explainEverything, readCost } from '../../support/auto-explain.ts'
 import {
@@ -41,6 +43,7 @@ import {
 } from '../../support/fixtures.ts'
 import { freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
 import { auditRow } from '../conformance/audit.ts'
+import { usageEvent } from '../conformance/usage.ts'
 
 const STORED = 5_000
 const BATCH = 16
@@ -61,6 +64,7 @@ const NAMES = new Map(
     ...logQueries,
     ...auditQueries,
     ...erasureQueries,
+    ...usageQueries,
   }).map(([name, text]) => [text, name]),
 )
 
@@ -265,6 +269,16 @@ async function useErasure(erasure: Erasure, tenant: number, seqs: readonly numbe
   await erasure.relationship(tenant, 'agent:nobody')
 }
 
+/** Adds events of as many hours, reads their sums, marks one as sent and removes them. */
+async function useUsage(usage: UsageRows, tenant: number, seqs: readonly number[]): Promise<void> {
+  for (const seq of seqs) await usage.add(usageEvent(tenant, seq, { from_at: seq * HOUR_MS }), true)
+  await usage.hours(tenant, 0, BATCH * HOUR_MS)
+  await usage.receiptBytesBefore(tenant, BATCH * HOUR_MS)
+  await usage.unsent(tenant, 1)
+  await usage.sent(tenant, usageEvent(tenant, seqs[0] ?? 0).id)
+  await usage.removeBefore(tenant, 'f', seqs.length)
+}
+
 /** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -276,6 +290,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await useLogs(logsOn(pooled), tenant, seqs)
   await useAudit(auditOn(pooled), tenant, seqs)
   await useErasure(postgresErasure(pooled), tenant, seqs)
+  await useUsage(usageOn(pooled), tenant, seqs)
   await reads.statuses(tenant, ids)
   await reads.lines(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)

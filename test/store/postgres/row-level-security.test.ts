@@ -19,6 +19,7 @@ import {
 } from '../../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
 import { auditRow } from '../conformance/audit.ts'
+import { usageEvent } from '../conformance/usage.ts'
 
 describe.skipIf(!postgresUrl())('row-level security', () => {
   let database: FreshDatabase
@@ -39,6 +40,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
       await store.entries.put({ tenant, kind: 'x', name: 'x', value: '{}', due_at: null })
       await store.logs.add([logLine(tenant)])
       await store.audit.add(tenant, [auditRow(tenant, 1)])
+      await store.usage.add(usageEvent(tenant, 1), true)
     }
     client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -113,7 +115,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
 
   it('row-level security is forced on every table with tenants', async () => {
     expect(tables).toContain('tasks')
-    expect(tables).toHaveLength(20)
+    expect(tables).toHaveLength(22)
     const { rows } = await client.query(
       `SELECT relname FROM pg_class
        WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,
