@@ -78,7 +78,7 @@ export const getUsage = defineOperation({
       throw invalid('from', `is more than ${MAX_DAYS[granularity]} days before to; ask for less`)
     }
     const { tenant } = await engine.tenant(caller.tenant)
-    await usage.flush()
+    await usage.refresh()
     const [hours, stored] = await engine.reading(() =>
       Promise.all([
         engine.store.usage.hours(tenant, from, to),

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { BatchUsage } from '../../engine/events.ts'
 import type { Store, TenantRef } from '../../store/store.ts'
 import { HOUR_MS, type UsageEvent } from '../../store/usage.ts'
@@ -8,9 +8,11 @@ const DAY_MS = 24 * HOUR_MS
 const STOP_MS = 3_000
 const PER_REMOVAL = 500
 const REMOVAL_PAUSE_MS = 50
+/** Reads of the usage write what was counted, but no more often than this, or each would add an event. */
+const MIN_PAUSE_MS = 1_000
 
-export const DEFAULT_INTERVAL_SECONDS = 300
-export const DEFAULT_USAGE_RETENTION_DAYS = 400
+const DEFAULT_INTERVAL_SECONDS = 300
+const DEFAULT_RETENTION_DAYS = 400
 
 export interface UsageOptions {
   /** How often counts are written. */
@@ -45,6 +47,7 @@ export class UsageRecorder {
   #flushing: Promise<void> = Promise.resolve()
   #ticking: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
+  #flushedAt = 0
   #nextSweep: number
   #isStopped = false
   #onWritten: () => void = () => {}
@@ -76,22 +79,29 @@ export class UsageRecorder {
 
   /** Writes at intervals, and removes events after their retention period. */
   start(): void {
+    if (this.#isStopped) return
     const { intervalSeconds = DEFAULT_INTERVAL_SECONDS } = this.#options
-    this.#timer = setInterval(() => {
-      this.#ticking = this.#tick()
+    this.#timer = setTimeout(() => {
+      this.#ticking = this.#tick().then(() => this.start())
     }, intervalSeconds * 1000)
     this.#timer.unref()
   }
 
   /** Writes everything counted so far. Resolves also if that failed: it is then tried again later. */
   flush(): Promise<void> {
+    this.#flushedAt = this.#now()
     this.#flushing = this.#flushing.then(() => this.#write()).catch((error) => this.#deps.report(error))
     return this.#flushing
   }
 
+  /** Writes everything counted so far, unless a write has begun within the last second. */
+  async refresh(): Promise<void> {
+    await (Math.abs(this.#now() - this.#flushedAt) < MIN_PAUSE_MS ? this.#flushing : this.flush())
+  }
+
   /** Resolves with the number of removed events. Small steps leave the database to others. */
   async sweep(now = this.#now()): Promise<number> {
-    const { retentionDays = DEFAULT_USAGE_RETENTION_DAYS } = this.#options
+    const { retentionDays = DEFAULT_RETENTION_DAYS } = this.#options
     const before = usageIdAt(now - retentionDays * DAY_MS)
     let removed = 0
     for (const { tenant } of await this.#deps.store.tenants()) {
@@ -107,10 +117,10 @@ export class UsageRecorder {
   /** Writes everything, within a few seconds. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
     const late = new AbortController()
-    const isLate = delay(STOP_MS, true, { signal: late.signal }).catch(() => false)
-    await Promise.race([this.#ticking.then(() => this.flush()), isLate])
+    const stored = this.#ticking.then(() => this.flush())
+    await Promise.race([stored, delay(STOP_MS, undefined, { signal: late.signal }).catch(() => {})])
     late.abort()
     if (this.#unwritten.length + this.#ended.length > 0 || !this.#period.isEmpty) {
       this.#deps.report(new Error('the usage since the last write could not be stored'))
@@ -162,6 +172,8 @@ export class UsageRecorder {
     for (let [event] = this.#unwritten; event !== undefined; [event] = this.#unwritten) {
       await this.#deps.store.usage.add(event, isBilled)
       this.#unwritten.shift()
+      // SQLite writes at once. Requests must not wait for the events of all tenants.
+      await nextTurn()
     }
     this.#onWritten()
   }

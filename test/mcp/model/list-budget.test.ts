@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Caller } from '../../../src/core/principal.ts'
 import { EmailQueue } from '../../../src/email/queue.ts'
 import { OPERATIONS } from '../../../src/features/catalogue.ts'
+import { getUsage } from '../../../src/features/usage/get-usage.ts'
 import { MAIL } from '../../email/settings.ts'
 import { registryOn } from '../../gateway/upstreams/support.ts'
 import { personKey } from '../../support/auth-modes.ts'
@@ -266,4 +267,25 @@ it.each(Object.entries(LISTS))(
 it('every list has short rows for models', () => {
   const lists = OPERATIONS.filter(({ name }) => name.startsWith('list_'))
   expect(lists.filter(({ summary }) => summary === undefined).map(({ name }) => name)).toEqual([])
+})
+
+it('the usage of a month fits, with its newest rows', () => {
+  const counts = {
+    tasks: 123_456,
+    lease_hours: 1234.567891,
+    receipt_byte_hours: 987654321.123456,
+    calls: 654_321,
+  }
+  const days = Array.from({ length: 31 }, (_, i) => `2026-01-${String(i + 1).padStart(2, '0')}T00:00:00.000Z`)
+  const usage = {
+    from: '2026-01-01T00:00:00.000Z',
+    to: '2026-02-01T00:00:00.000Z',
+    granularity: 'day' as const,
+    totals: counts,
+    receipt_bytes: 123_456_789,
+    rows: days.map((from) => ({ from, ...counts })),
+  }
+  const short = getUsage.summary?.of(usage, 0)
+  expect(countTokens(JSON.stringify(short))).toBeLessThanOrEqual(LIMIT)
+  expect(short).toMatchObject({ omitted_rows: 11, rows: usage.rows.slice(11), totals: counts })
 })
