@@ -16,6 +16,7 @@ import { type StdioOptions, serveStdioMcp } from '../mcp/transport/stdio.ts'
 import type { RuleDraft } from '../policy/rule.ts'
 import type { Store } from '../store/store.ts'
 import { ResourceStack } from '../util/resource-stack.ts'
+import { requireIsolation } from './database-isolation.ts'
 import { openSessions, openUpstreams, readUpstreams } from './gateway.ts'
 import { type ServerOptions, startServer } from './http-server.ts'
 import { checkKeyExposure } from './key-exposure.ts'
@@ -166,6 +167,7 @@ async function compose(
 
   const store = options.store ?? (await openStore(config.database))
   owner = store
+  if (options.store === undefined) await requireIsolation(config.database, server, warn)
   const services = stack.group()
   const email = config.email === null ? undefined : await openEmail(config.email, store, logger)
   const upstreams = await openUpstreams(server, store, {

@@ -2,6 +2,7 @@ import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
 import { type Config, ConfigError, type reportConfig } from '../../../config/index.ts'
 import { EgressError } from '../../../egress/error.ts'
 import { openGate } from '../../../features/gate.ts'
+import { findIsolationProblems } from '../../../server/database-isolation.ts'
 import { readUpstreams } from '../../../server/gateway.ts'
 import { checkKeyExposure } from '../../../server/key-exposure.ts'
 import { isLocalKeyShared, localKeyFile } from '../../../server/local-key.ts'
@@ -138,6 +139,16 @@ async function checkKeys(
   return [{ check: 'keys', ok: !isFatal, detail: message, fix }]
 }
 
+/** Whether PostgreSQL keeps tenants apart by itself. */
+async function checkIsolation({ database, server }: Config): Promise<Finding[]> {
+  if (database.kind === 'sqlite') return []
+  const check = 'isolation'
+  const problems = await findIsolationProblems(database)
+  if (problems.length === 0) return [{ check, ok: true, detail: 'row-level security applies to every table' }]
+  const ok = server.env === 'development'
+  return problems.map(({ message, fix }) => ({ check, ok, detail: message, fix }))
+}
+
 async function hasIssuedKeys(database: Config['database']): Promise<boolean> {
   const gate = openGate({ store: await openStore(database, { besideServer: true }), sweeping: false })
   try {
@@ -162,7 +173,10 @@ async function checkMachine(config: Config): Promise<Finding[]> {
       ...(checked === undefined ? [] : [checked.finding]),
       ...(checked === undefined || !checked.finding.ok
         ? []
-        : await checkKeys(database, config, checked.isReady)),
+        : [
+            ...(await checkKeys(database, config, checked.isReady)),
+            ...(checked.isReady ? await checkIsolation(config) : []),
+          ]),
       await checkPort(server.host, server.port, own),
       checkClock(database, checked?.time),
     ]
