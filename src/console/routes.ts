@@ -9,7 +9,7 @@ import { taskRoutes } from './pages/tasks.ts'
 import { upstreamRoutes } from './pages/upstreams.ts'
 import { type ConsoleRoute, page, redirect } from './visit.ts'
 
-const router = new Router<ConsoleRoute>([
+export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   page('', async () => redirect('/console/approvals')),
   ...approvalRoutes,
   ...taskRoutes,
@@ -18,7 +18,9 @@ const router = new Router<ConsoleRoute>([
   ...policyRoutes,
   ...keyRoutes,
   ...auditRoutes,
-])
+]
+
+const router = new Router(CONSOLE_ROUTES)
 
 export function findRoute(
   method: string,

@@ -2,6 +2,7 @@ import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
 import { type Config, ConfigError, type reportConfig } from '../../../config/index.ts'
 import { EgressError } from '../../../egress/error.ts'
 import { openGate } from '../../../features/gate.ts'
+import { certificateFiles, certificateWarnings, readCertificate } from '../../../server/certificate.ts'
 import { findIsolationProblems } from '../../../server/database-isolation.ts'
 import { readUpstreams } from '../../../server/gateway.ts'
 import { checkKeyExposure } from '../../../server/key-exposure.ts'
@@ -43,6 +44,7 @@ async function checkConfig(config: Config): Promise<Finding[]> {
   return [
     ...missingPackages(config),
     ...(await checkFiles(config)),
+    ...checkCertificate(config.server),
     ...(await checkMachine(config)),
     ...(await checkGists(config)),
   ]
@@ -67,6 +69,22 @@ async function checkFiles({ server }: Config): Promise<Finding[]> {
     await checkFile('upstreams', upstreamSource, async () => safeUpstreams(server)),
   ]
   return findings.flat()
+}
+
+/** The certificate with which the server would start. */
+function checkCertificate(server: Config['server']): Finding[] {
+  const check = 'tls'
+  const files = certificateFiles(server)
+  if (files === undefined) return []
+  try {
+    const certificate = readCertificate(files)
+    const detail = `${certificate.names}, until ${certificate.expires.toISOString().slice(0, 10)}`
+    const fix = certificateWarnings(certificate, files).join(' ')
+    const ok = certificate.expires.getTime() > Date.now()
+    return [{ check, ok, detail, ...(fix !== '' && { fix }) }]
+  } catch (error) {
+    return [findingOf(check, error)]
+  }
 }
 
 /** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
@@ -177,7 +195,7 @@ async function checkMachine(config: Config): Promise<Finding[]> {
             ...(await checkKeys(database, config, checked.isReady)),
             ...(checked.isReady ? await checkIsolation(config) : []),
           ]),
-      await checkPort(server.host, server.port, own),
+      await checkPort(server, own),
       checkClock(database, checked?.time),
     ]
   } finally {
