@@ -126,7 +126,7 @@ describeGates(
         async () => {
           expect(await isReset(deaf)).toBe(true)
         },
-        { timeout: 10_000, interval: 200 },
+        { timeout: 20_000, interval: 200 },
       )
     })
 
