@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type { ServerValues } from '../config/server.ts'
 import { messageOf } from '../util/error-message.ts'
@@ -82,10 +82,10 @@ export function certificateWarnings(
 }
 
 const POLL_MS = 5_000
-/** The two files are replaced one after the other. */
-const SETTLE_MS = 250
 
 export interface CertificateWatch {
+  /** The certificate when the watch began. */
+  readonly initial: Certificate
   /** Reads the files now. */
   reload(): void
   stop(): void
@@ -99,28 +99,45 @@ interface Uses {
   readonly pollMs?: number | undefined
 }
 
-/** Uses the certificate again whenever one of its files changes. Paths are polled, so that links may be replaced. */
-export function watchCertificate(files: CertificateFiles, { use, onError, pollMs }: Uses): CertificateWatch {
-  let timer: NodeJS.Timeout | undefined
+/**
+ * Reads a certificate, and again when its files have changed. Paths are polled, so that links may be replaced. The two
+ * files are replaced one after the other, so a change counts when it is still the same at the next poll.
+ */
+export function watchCertificate(
+  files: CertificateFiles,
+  { use, onError, pollMs = POLL_MS }: Uses,
+): CertificateWatch {
+  let current = stampOf(files)
+  let changed = current
+  const initial = readCertificate(files)
   const reload = () => {
-    clearTimeout(timer)
     try {
       use(readCertificate(files))
     } catch (error) {
       onError(error)
     }
   }
-  const changed = () => {
-    clearTimeout(timer)
-    timer = setTimeout(reload, SETTLE_MS).unref()
+  const poll = () => {
+    const stamp = stampOf(files)
+    const isSettled = stamp === changed
+    changed = stamp
+    if (stamp === current || !isSettled) return
+    current = stamp
+    reload()
   }
-  const paths = [files.cert, files.key]
-  for (const path of paths) watchFile(path, { interval: pollMs ?? POLL_MS, persistent: false }, changed)
-  return {
-    reload,
-    stop() {
-      clearTimeout(timer)
-      for (const path of paths) unwatchFile(path, changed)
-    },
+  const timer = setInterval(poll, pollMs).unref()
+  return { initial, reload, stop: () => clearInterval(timer) }
+}
+
+/** Differs if one of the files was replaced or changed. */
+function stampOf({ cert, key }: CertificateFiles): string {
+  const stamp = (path: string) => {
+    try {
+      const { ino, size, mtimeMs } = statSync(path)
+      return `${ino} ${size} ${mtimeMs}`
+    } catch {
+      return 'unreadable'
+    }
   }
+  return `${stamp(cert)} ${stamp(key)}`
 }

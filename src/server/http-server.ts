@@ -16,7 +16,7 @@ import type { GuardSettings } from '../http/guard.ts'
 import { createLogger, type Logger } from '../http/log.ts'
 import { Metrics, type Siblings } from '../http/metrics.ts'
 import { allRoutes, type Mounted } from '../http/routes.ts'
-import { type CertificateFiles, readCertificate, watchCertificate } from './certificate.ts'
+import { type CertificateFiles, watchCertificate } from './certificate.ts'
 import {
   type ConnectionLimits,
   DEFAULT_LIMITS,
@@ -133,8 +133,6 @@ function createListener(
   handle: RequestListener,
 ) {
   if (files === undefined) return { server: createServer(serverOptions(limits), handle), watch: undefined }
-  const { context } = readCertificate(files)
-  const server = createTlsServer({ ...serverOptions(limits), ...context }, handle)
   const watch = watchCertificate(files, {
     use({ context, expires }) {
       server.setSecureContext(context)
@@ -143,6 +141,7 @@ function createListener(
     onError: (error) =>
       logger.error({ err: error }, 'the TLS certificate cannot be used; the one before stays in use'),
   })
+  const server = createTlsServer({ ...serverOptions(limits), ...watch.initial.context }, handle)
   return { server, watch }
 }
 

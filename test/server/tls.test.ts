@@ -159,6 +159,7 @@ describe('certificate files', () => {
       pollMs: 20,
     })
     onTestFinished(() => watch.stop())
+    expect(watch.initial.names).toContain('site.test')
     replace(SECOND_CERTIFICATE, SECOND_KEY)
     await vi.waitFor(() => expect(used).toEqual([expect.stringContaining('second.test')]), 5000)
   })
