@@ -9,6 +9,7 @@ import { certificateWarnings, readCertificate, watchCertificate } from '../../sr
 import { cli, startCli, startServer, testFolder } from '../cli/support.ts'
 import { CERTIFICATE, KEY } from '../egress/certificate.ts'
 import { readAnswer } from '../http/support.ts'
+import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { SECOND_CERTIFICATE, SECOND_KEY } from './certificates.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -48,7 +49,7 @@ const nameOf = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN
 
 describe('a server with a certificate', () => {
   /** A server with TLS in its own folder, and the variables by which clients trust it. */
-  async function serve(env: Record<string, string> = {}) {
+  async function serve(env: Record<string, string> = {}, options: readonly string[] = []) {
     const home = testFolder()
     const { files, replace } = certificateIn(home)
     const settings = {
@@ -57,7 +58,7 @@ describe('a server with a certificate', () => {
       ASYNCGATE_TLS_KEY_FILE: files.key,
       ...env,
     }
-    const server = await startServer(['serve'], home, settings)
+    const server = await startServer(['serve', ...options], home, settings)
     onTestFinished(async () => void (await server.stop()))
     return { home, server, replace, settings, trust: { NODE_EXTRA_CA_CERTS: files.cert } }
   }
@@ -103,6 +104,18 @@ describe('a server with a certificate', () => {
     before.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
     const [answer] = await once(before, 'data')
     expect(String(answer)).toMatch(/^HTTP\/1\.1 200 OK/)
+  })
+
+  it.skipIf(!postgresUrl())('passes SIGHUP on to all of its processes', async () => {
+    const database = await freshDatabase('tls')
+    onTestFinished(() => database.drop())
+    const { server, replace } = await serve({ ASYNCGATE_DATABASE_URL: database.url }, ['--processes', '2'])
+    replace(SECOND_CERTIFICATE, SECOND_KEY)
+    server.process.kill('SIGHUP')
+    await vi.waitFor(async () => {
+      // Connections are distributed among the processes in turn.
+      for (let n = 0; n < 4; n++) expect(nameOf(await connection(server.url))).toBe('second.test')
+    }, 4000)
   })
 
   it('keeps the certificate in use if the new one is broken, and logs it', async () => {
