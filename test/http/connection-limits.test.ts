@@ -3,8 +3,9 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { Authenticator } from '../../src/auth/credential.ts'
+import { loadConfig } from '../../src/config/index.ts'
 import type { Gate } from '../../src/features/gate.ts'
-import type { ConnectionLimits } from '../../src/server/connection-limits.ts'
+import { type ConnectionLimits, DEFAULT_LIMITS, limitsOf } from '../../src/server/connection-limits.ts'
 import { startServer } from '../../src/server/http-server.ts'
 import { admin, describeGates } from '../support/gates.ts'
 
@@ -193,3 +194,7 @@ describeGates(
   },
   ['sqlite'],
 )
+
+it('the settings have the same defaults as a server without settings', () => {
+  expect(limitsOf(loadConfig({ env: {}, file: '/dev/null' }).server)).toEqual(DEFAULT_LIMITS)
+})

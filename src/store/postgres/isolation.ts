@@ -38,7 +38,7 @@ export async function isolationProblems(client: pg.ClientBase): Promise<Isolatio
     const names = tables.map(({ name }) => name)
     found.push({
       message: `Row-level security is not forced on the ${names.length === 1 ? 'table' : 'tables'} ${names.join(', ')}.`,
-      fix: `Run as the owner: ${names.map((name) => `ALTER TABLE "${name}" ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;`).join(' ')} A table of another program belongs into another schema or database.`,
+      fix: `Run as the owner: ${names.map((name) => `ALTER TABLE "${name}" ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;`).join(' ')} A table of another program belongs in another schema or database.`,
     })
   }
   return found
