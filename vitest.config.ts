@@ -15,6 +15,7 @@ const WITH_ADMIN_KEYS = ['test/mcp/**/{input-required,own-reads,sessions}.test.t
 /** Suites that replace a module of Node or measure their process. */
 const ISOLATED = [
   'test/channels/blob-references.test.ts',
+  'test/egress/every-request.test.ts',
   'test/gateway/calls/sessions.test.ts',
   'test/server/failed-start.test.ts',
 ]

@@ -27,7 +27,10 @@ export async function announceServer(
   return remove
 }
 
-async function writeFile({ database, logLevel }: Config, url: string, isStdio: boolean): Promise<() => void> {
+async function writeFile(config: Config, listening: string, isStdio: boolean): Promise<() => void> {
+  const { database, logLevel, server } = config
+  // The certificate is for the public name, mostly not for the address.
+  const url = server.tls_cert_file === null ? listening : (server.public_url ?? listening)
   const path = join(dataFolder(database), serverFileName(database, isStdio))
   try {
     return await writeServerFile(path, { url })

@@ -55,7 +55,7 @@ export function refusal(error: GateError, withheld?: string): CliError {
   const { code, status, message, details, hint, retryable, requestId } = error
   if (code === 'UNREACHABLE') {
     const start = 'Start one with "asyncgate dev", or choose another with --url or ASYNCGATE_URL.'
-    return new CliError(EXIT.unreachable, message, start)
+    return new CliError(EXIT.unreachable, message, retryable ? start : hint)
   }
   if (code === 'STRANGE_ANSWER' || code === `HTTP_${status}`) {
     return new CliError(exitCodeOf(status), message, 'Check --url: this may not be an AsyncGate server.')

@@ -46,6 +46,7 @@ export async function serveUntilStopped(
     const server = await openServer(config, logger, { ...options, warn, localKey })
     stack.defer(() => server.close())
     isOpen = true
+    if (server.reloadCertificate !== undefined) process.on('SIGHUP', server.reloadCertificate)
     const { url } = server
     logger.info(
       {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { LocalAddress } from '../auth/local-proof.ts'
 import { ConfigError, type Line, reportConfig } from '../config/index.ts'
 import { isLoopback } from '../config/refusals.ts'
-import { DEFAULT_URL } from '../config/server.ts'
+import { DEFAULT_URL, type ServerValues } from '../config/server.ts'
 import { readableLocalKey } from '../server/local-key.ts'
 import { dataFolder, runningServers, versionAt } from '../server/server-file.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -42,8 +42,7 @@ export async function findTarget({ url, key, file, isPerson = false }: Asked): P
   const { server, database } = config
   const named = originOf(line('url')) === 'default' ? undefined : server.url
   const listening = listeningUrl(
-    server.host,
-    server.port,
+    server,
     ['host', 'port'].some((name) => originOf(line(name)) !== 'default'),
   )
   const folders = new Set([dataFolder(database), DATA_FOLDER])
@@ -97,14 +96,18 @@ function originOf(line: Line | undefined): 'default' | 'flag' | 'environment' | 
   const origin = line?.origin ?? 'default'
   if (origin === 'default') return 'default'
   if (origin.startsWith('--')) return 'flag'
-  return origin === line?.variable ? 'environment' : 'file'
+  return line !== undefined && origin.startsWith(line.variable) ? 'environment' : 'file'
 }
 
 /** The URL of a server with these settings; undefined if the settings do not determine it. */
-function listeningUrl(host: string, port: number, given: boolean): string | undefined {
+function listeningUrl(
+  { host, port, tls_cert_file, public_url }: ServerValues,
+  given: boolean,
+): string | undefined {
+  if (tls_cert_file !== null && public_url !== null) return public_url
   if (!given || port === 0) return undefined
   const name = /^(0\.0\.0\.0|\[?::\]?)$/.test(host) ? '127.0.0.1' : host
-  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
+  return `${tls_cert_file === null ? 'http' : 'https'}://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
 }
 
 function checkedUrl(url: string): string {

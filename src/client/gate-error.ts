@@ -68,6 +68,16 @@ export class GateError extends Error {
 
   static unreachable(url: string, cause: unknown): GateError {
     const reason = reasonOf(cause)
+    if (UNTRUSTED.has(reason)) {
+      return new GateError(`The certificate of ${url} is not trusted (${reason}).`, {
+        code: 'UNREACHABLE',
+        status: 0,
+        retryable: false,
+        hint: 'For a private certificate authority, set NODE_EXTRA_CA_CERTS to its PEM file before the program starts.',
+        details: { reason, sent: false },
+        cause,
+      })
+    }
     return new GateError(`No server responds at ${url} (${reason}).`, {
       code: 'UNREACHABLE',
       status: 0,
@@ -97,6 +107,18 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+])
+
+/** Reasons for which the certificate of a server is refused. */
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
 function reasonOf(error: unknown): string {

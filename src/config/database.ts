@@ -23,7 +23,8 @@ export function databaseOf(url: string): Database {
 
 /** The URL without its password, both in the user part and in the query. */
 export function withoutPassword(url: string): string {
-  if (SQLITE.test(url) || !URL.canParse(url)) return url
+  if (SQLITE.test(url)) return url
+  if (!URL.canParse(url)) return url.replace(/:\/\/.*@/s, '://***@').replace(/(password=)[^&]*/gi, '$1***')
   const shown = new URL(url)
   if (shown.password !== '') shown.password = '***'
   if (shown.searchParams.has('password')) shown.searchParams.set('password', '***')

@@ -11,12 +11,14 @@ import {
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
+import { listenerProblems } from './listener.ts'
 import { type OauthValues, oauthProblems, oauthTable, oauthWarnings } from './oauth.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
+import { fileSettingOf, readSecretFiles } from './secret-files.ts'
 import { type ServerValues, serverTable } from './server.ts'
 import { readEnvironment, readFile, type Source } from './sources.ts'
-import { NAMES, shown, TABLE, type TableRow } from './table.ts'
+import { NAMES, SECRETS, shown, TABLE, type TableRow } from './table.ts'
 
 export interface ConfigOptions {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -77,10 +79,13 @@ export function loadConfig(options: ConfigOptions): Config & Pick<Report, 'notic
   return { ...config, notices }
 }
 
+/** The names that a source may use. */
+const READABLE = [...NAMES, ...SECRETS.map(fileSettingOf)]
+
 /** Every setting with its origin. Later sources win: default, detected, command, file, environment, flag. */
 export function reportConfig(options: ConfigOptions): Report {
-  const file = readFile(options.file, NAMES)
-  const environment = readEnvironment(options.env, NAMES)
+  const file = readSecretFiles(readFile(options.file, READABLE), SECRETS)
+  const environment = readSecretFiles(readEnvironment(options.env, READABLE), SECRETS)
   const flags = source('flag', options.flags ?? {}, (name) => `--${name.replaceAll('_', '-')}`)
   const given = [file.source, environment.source, flags]
   const isGiven = (name: string) => given.some(({ values }) => values.has(name))
@@ -101,6 +106,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...environment.problems,
     ...issues.map((issue) => describe(sources, String(issue.path[0]), issue.message)),
     ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
+    ...(server.success ? listenerProblems(server.data) : []),
     ...(email.success ? emailProblems(email.data) : []),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
@@ -137,6 +143,7 @@ export function reportConfig(options: ConfigOptions): Report {
           email.data,
           oauth.data,
           isGiven('instance_id'),
+          [...file.warnings, ...environment.warnings],
         ),
       }),
   }
@@ -149,6 +156,7 @@ function assemble(
   emailValues: EmailValues,
   oauth: OauthValues,
   idIsGiven: boolean,
+  fileWarnings: readonly string[],
 ): Config {
   const email = emailOf(emailValues)
   const { escalation_targets, escalation_lease_expiry_class } = server
@@ -162,7 +170,7 @@ function assemble(
     email,
     oauth,
     refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...emailRefusals(email)],
-    warnings: [...warnings(server), ...oauthWarnings(oauth, server)],
+    warnings: [...fileWarnings, ...warnings(server), ...oauthWarnings(oauth, server)],
   }
 }
 

@@ -12,6 +12,8 @@ const SHARED_ID = /^(asyncgate-1|localhost|127\.0\.0\.1)(?![0-9a-z])/i
 const MIN_SECRET = 16
 /** A key with fewer distinct characters is a placeholder, such as xxxxxxxxxxxxxxxx. */
 const MIN_DISTINCT = 5
+/** Values of examples, which are published. */
+const PLACEHOLDER = /change[-_ ]?me|placeholder|your[-_ ](api[-_ ])?(key|secret)/i
 const MAKE_ONE = 'Make one with: openssl rand -hex 32'
 
 /** Unsafe settings, each with its fix. */
@@ -67,7 +69,8 @@ function weakKeys({ api_key, admin_keys }: ServerValues): string[] {
   ]
   return named.flatMap(([name, key]) => {
     const isShort = key.length < MIN_SECRET
-    if (!isShort && new Set(key).size >= MIN_DISTINCT) return []
+    const isPlaceholder = new Set(key).size < MIN_DISTINCT || PLACEHOLDER.test(key)
+    if (!isShort && !isPlaceholder) return []
     const flaw = isShort ? `has fewer than ${MIN_SECRET} characters` : 'is a placeholder'
     return [`${name} ${flaw} and could be guessed. ${MAKE_ONE}`]
   })
@@ -78,6 +81,13 @@ export function warnings(values: ServerValues): string[] {
   const { env, host, allowed_hosts, public_url } = values
   const found: string[] = []
   if (env === 'development') found.push(...weakKeys(values))
+  const isEncrypted = values.tls_cert_file !== null || public_url?.startsWith('https:') === true
+  if (!isLoopback(host) && !isEncrypted) {
+    found.push(
+      `Keys and tasks cross the network in plain text, because ${host} is served without TLS. ` +
+        'Set ASYNCGATE_TLS_CERT_FILE and ASYNCGATE_TLS_KEY_FILE, or ASYNCGATE_PUBLIC_URL to the https URL of a proxy.',
+    )
+  }
   if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0 && public_url === null) {
     found.push(
       'Only requests to localhost are accepted. ' +

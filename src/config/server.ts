@@ -19,6 +19,7 @@ import {
   text,
   toolSets,
 } from './kinds.ts'
+import { listenerFields } from './listener.ts'
 
 const MIB = 1024 * 1024
 
@@ -42,6 +43,7 @@ export const serverTable = z.object({
     'Address to listen on; 0.0.0.0 is all addresses. An address that is not loopback needs API_KEY.',
   ),
   port: integer(0, 65_535).default(8080, 'Port to listen on; 0 picks a free one.'),
+  ...listenerFields,
   api_key: text.secret('The shared key that clients send as "Authorization: Bearer KEY".'),
   admin_keys: keys.secret(
     'Keys of the people who approve and administer. If set, API_KEY is for agents and workers only.',

@@ -4,6 +4,7 @@ import { engineTable } from './engine.ts'
 import { type About, about } from './kinds.ts'
 import { oauthTable } from './oauth.ts'
 import { resultsTable } from './results.ts'
+import { fileSettingOf } from './secret-files.ts'
 import { serverTable } from './server.ts'
 import { UNSUPPORTED, variableOf } from './sources.ts'
 
@@ -28,6 +29,14 @@ export const TABLE: readonly TableRow[] = Object.entries({
 
 export const NAMES: readonly string[] = TABLE.map((row) => row.name)
 
+/** Settings that hold a secret. Each can also be given as a file. */
+export const SECRETS: readonly string[] = TABLE.filter(isSecret).map((row) => row.name)
+
+/** The URL of a database contains a password, which is not displayed. */
+function isSecret({ name, secret }: TableRow): boolean {
+  return secret || name === 'database_url'
+}
+
 /** A value without secrets and passwords, for output. */
 export function shown(row: TableRow, value: unknown): string {
   if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return ''
@@ -41,7 +50,7 @@ export function shown(row: TableRow, value: unknown): string {
 export function markdownSettings(): string {
   return markdown(
     ['Variable', 'Value', 'Default', 'Meaning'],
-    TABLE.map((row) => [`\`${row.variable}\``, row.format, code(defaultOf(row)), row.doc]),
+    TABLE.map((row) => [variablesOf(row).map(code).join(' or '), row.format, code(defaultOf(row)), row.doc]),
   )
 }
 
@@ -56,8 +65,13 @@ export function markdownUnsupported(): string {
 export function helpSettings(): string {
   return TABLE.map((row) => {
     const fallback = defaultOf(row)
-    return `  ${row.variable}${fallback === '' ? '' : ` (${fallback})`}\n      ${row.doc}`
+    return `  ${variablesOf(row).join(' or ')}${fallback === '' ? '' : ` (${fallback})`}\n      ${row.doc}`
   }).join('\n')
+}
+
+/** The variables by which a setting can be given. */
+export function variablesOf(row: TableRow): string[] {
+  return isSecret(row) ? [row.variable, variableOf(fileSettingOf(row.name))] : [row.variable]
 }
 
 function defaultOf(row: TableRow): string {

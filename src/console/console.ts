@@ -183,7 +183,7 @@ export class Console {
 
   #begin(request: IncomingMessage, response: ServerResponse, caller: Caller, key: boolean): SignIn {
     const signIn = this.#signIns.begin(caller, key)
-    writeCookie(request, response, this.#signIns.write(signIn))
+    writeCookie(request, response, this.#signIns.write(signIn), this.#options.guard)
     return signIn
   }
 
@@ -250,7 +250,7 @@ export class Console {
 
   #signOut(request: IncomingMessage, response: ServerResponse): void {
     const isForm = request.method === 'POST'
-    if (isForm) writeCookie(request, response, undefined)
+    if (isForm) writeCookie(request, response, undefined, this.#options.guard)
     sendRedirect(response, isForm ? '/console/login?notice=left' : '/console')
   }
 

@@ -10,7 +10,7 @@ import { upstreamRoutes } from './pages/upstreams.ts'
 import { usageRoutes } from './pages/usage.ts'
 import { type ConsoleRoute, page, redirect } from './visit.ts'
 
-const router = new Router<ConsoleRoute>([
+export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   page('', async () => redirect('/console/approvals')),
   ...approvalRoutes,
   ...taskRoutes,
@@ -20,7 +20,9 @@ const router = new Router<ConsoleRoute>([
   ...keyRoutes,
   ...auditRoutes,
   ...usageRoutes,
-])
+]
+
+const router = new Router(CONSOLE_ROUTES)
 
 export function findRoute(
   method: string,

@@ -24,10 +24,7 @@ const POLICY = [
  */
 const SAFETY = {
   'Content-Security-Policy': POLICY,
-  'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'same-origin',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
 export function send(response: ServerResponse, status: number, content: Html, type = HTML): void {

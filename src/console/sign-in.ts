@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { AuthSettings } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
 import { type Caller, ROLES } from '../core/principal.ts'
-import { type GuardSettings, isAllowedOrigin } from '../http/guard.ts'
+import { type GuardSettings, isAllowedOrigin, isHttps } from '../http/guard.ts'
 
 const SIGN_IN_SECONDS = 12 * 3600
 
@@ -107,9 +107,10 @@ export function writeCookie(
   request: IncomingMessage,
   response: ServerResponse,
   value: string | undefined,
+  guard: GuardSettings,
 ): void {
   const age = value === undefined ? 0 : SIGN_IN_SECONDS
-  const secure = request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : ''
+  const secure = isHttps(request, guard) ? '; Secure' : ''
   response.setHeader(
     'Set-Cookie',
     `${cookieName(request)}=${value ?? ''}; Path=/console; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`,

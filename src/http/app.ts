@@ -6,6 +6,7 @@ import { isAllowedOrigin } from './guard.ts'
 import type { Logger } from './log.ts'
 import { noteRefusal } from './origin.ts'
 import { type Found, type Route, Router } from './router.ts'
+import { setSecurityHeaders } from './security-headers.ts'
 
 /** The label of unknown paths in logs and metrics, because clients choose them. */
 const UNKNOWN = '(unknown)'
@@ -50,6 +51,7 @@ export class App {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
+    setSecurityHeaders(request, response, this.#context.guard)
     const exchange = new Exchange(request, response)
     const found = this.#router.find(request.method ?? 'GET', exchange.path)
     const route = found !== undefined && 'route' in found ? found.route : undefined

@@ -3,6 +3,7 @@ import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import { ERRORS } from '../core/errors.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
 
 /** How long a request that was sent before the server stopped listening may take to arrive. */
 const GRACE_MS = 300
@@ -40,6 +41,10 @@ const STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
+const HEAD = Object.entries({ Connection: 'close', 'Content-Type': 'application/json', ...SECURITY_HEADERS })
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('')
+
 /** Responds to input that is not HTTP. */
 export function respondClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -55,8 +60,8 @@ export function respondClientError(error: NodeJS.ErrnoException, socket: Duplex)
     retryable: false,
   })
   socket.end(
-    `HTTP/1.1 ${STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\n${HEAD}` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
 }
 

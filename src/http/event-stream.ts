@@ -39,7 +39,6 @@ class EventStream {
         'Content-Type': 'text/event-stream',
         'Cache-Control': 'no-store, no-transform',
         'X-Accel-Buffering': 'no',
-        'X-Content-Type-Options': 'nosniff',
       })
     }
     if (text !== '') response.write(text)

@@ -62,12 +62,12 @@ export class Exchange {
   }
 
   empty(status: number): void {
-    this.response.writeHead(status, { 'X-Request-Id': this.id, 'Cache-Control': 'no-store' })
+    this.response.writeHead(status, { 'X-Request-Id': this.id })
     endResponse(this.response, '')
   }
 
   send(status: number, type: string, text: string, headers?: OutgoingHttpHeaders): void {
-    this.#setHeaders()
+    this.response.setHeader('X-Request-Id', this.id)
     sendText(this.response, status, type, text, headers)
   }
 
@@ -79,20 +79,13 @@ export class Exchange {
     const { request, response } = this
     const chunks = body.content[Symbol.asyncIterator]()
     const first = request.method === 'HEAD' ? undefined : await chunks.next()
-    this.#setHeaders()
+    response.setHeader('X-Request-Id', this.id)
     writeHead(response, status, type, size, body.headers)
     if (first === undefined) {
       response.end()
       return
     }
     await pipeBody(response, resumed(first, chunks))
-  }
-
-  #setHeaders(): void {
-    this.response.setHeader('X-Request-Id', this.id)
-    if (this.request.headers['x-forwarded-proto'] === 'https') {
-      this.response.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains')
-    }
   }
 
   /** Responds with an error. `more` are fields that a protocol adds or overrides. */

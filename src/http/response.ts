@@ -6,9 +6,6 @@ import { hasBody } from './body.ts'
 /** A client that still sends its request gets this long to read the response before the connection is closed. */
 const LINGER_MS = 1000
 
-/** A client that reads nothing of a long body for this long is disconnected. */
-const STALLED_MS = 120_000
-
 /** Whether a part of the request body has not been read, so that the connection cannot serve another request. */
 function isUnread(request: IncomingMessage): boolean {
   return !request.complete && hasBody(request)
@@ -37,9 +34,6 @@ export function writeHead(
   response.writeHead(status, {
     'Content-Type': type,
     ...(size !== undefined && { 'Content-Length': size }),
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    'Referrer-Policy': 'no-referrer',
     ...(isUnread(response.req) && { Connection: 'close' }),
     ...headers,
   })
@@ -70,7 +64,6 @@ export async function pipeBody(
   response: ServerResponse,
   content: Iterable<string> | AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
-  response.setTimeout(STALLED_MS, () => response.destroy())
   try {
     await pipeline(Readable.from(content, { objectMode: false }), response)
   } catch (error) {

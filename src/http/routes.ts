@@ -103,7 +103,6 @@ function documentRoutes(context: Context, operations: readonly Operation[]): Rou
       page ??= docsPage(openApi(operations, ENDPOINTS))
       exchange.send(200, 'text/html; charset=utf-8', page.html, {
         'Content-Security-Policy': page.policy,
-        'X-Frame-Options': 'DENY',
       })
     }),
   ]
@@ -126,7 +125,6 @@ function mountedRoutes({ mcp, console }: Mounted): Route[] {
     if (handler === undefined) return []
     const handle = ({ request, response, id }: Exchange) => {
       response.setHeader('X-Request-Id', id)
-      response.setHeader('X-Content-Type-Options', 'nosniff')
       return handler(request, response)
     }
     return [{ method: 'ANY', path, handle }]

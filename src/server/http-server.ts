@@ -1,5 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo, Server } from 'node:net'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from '../auth/credential.ts'
 import type { ProtectedResource } from '../auth/protected-resource.ts'
@@ -15,6 +16,14 @@ import type { GuardSettings } from '../http/guard.ts'
 import { createLogger, type Logger } from '../http/log.ts'
 import { Metrics, type Siblings } from '../http/metrics.ts'
 import { allRoutes, type Mounted } from '../http/routes.ts'
+import { type CertificateFiles, watchCertificate } from './certificate.ts'
+import {
+  type ConnectionLimits,
+  DEFAULT_LIMITS,
+  limitConnections,
+  reportRefused,
+  serverOptions,
+} from './connection-limits.ts'
 import { OperatorError } from './operator-error.ts'
 
 export interface ServerOptions extends Mounted {
@@ -25,6 +34,10 @@ export interface ServerOptions extends Mounted {
   readonly resource?: ProtectedResource | undefined
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
+  /** Limits that differ from the defaults. */
+  readonly limits?: Partial<ConnectionLimits>
+  /** With a certificate the server speaks https only. */
+  readonly certificate?: CertificateFiles | undefined
   readonly host?: string
   /** 0, the default, picks a free port. */
   readonly port?: number
@@ -44,17 +57,13 @@ export interface ServerOptions extends Mounted {
 export interface RunningServer {
   readonly url: string
   readonly port: number
+  /** Reads the certificate again; open connections keep theirs. Does nothing without TLS. */
+  reloadCertificate(): void
   /** Stops listening, ends long polls and waits for running requests. Takes less than 10 s. */
   close(): Promise<void>
 }
 
 const DRAIN_MS = 500
-
-/** Longer than the idle timeout of most client pools, so that the client closes first. */
-const KEEP_ALIVE_MS = 75_000
-
-/** For the head of a request. Bodies have their own limits, because uploads can take long. */
-const HEADERS_TIMEOUT_MS = 60_000
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { gate, authenticator, guard, maxBodyBytes, host = '127.0.0.1', port = 0, inboundMail } = options
@@ -75,14 +84,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       options.operations,
     ),
   )
-  const server = createServer((request, response) => app.handle(request, response))
-  server.keepAliveTimeout = KEEP_ALIVE_MS
-  server.headersTimeout = HEADERS_TIMEOUT_MS
-  server.requestTimeout = 0
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const { server, watch } = createListener(options.certificate, limits, logger, (request, response) =>
+    app.handle(request, response),
+  )
+  limitConnections(server, limits, reportRefused(logger.warn.bind(logger)))
   server.on('clientError', respondClientError)
   try {
     await listen(server, host, port)
   } catch (error) {
+    watch?.stop()
     metrics.close()
     throw listenError(error, host, port)
   }
@@ -91,6 +102,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let closing: Promise<void> | undefined
   const close = async () => {
     app.stop()
+    watch?.stop()
     await delay(options.drainMs ?? DRAIN_MS)
     // Not earlier: a long poll that ends is repeated immediately, and would still find the server listening.
     const release = () => {
@@ -103,13 +115,34 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     logger.flush()
   }
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    url: `${watch === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     port: address.port,
+    reloadCertificate: () => watch?.reload(),
     close: () => {
       closing ??= close()
       return closing
     },
   }
+}
+
+/** A server for http, or with a certificate for https. Later connections use the certificate of then. */
+function createListener(
+  files: CertificateFiles | undefined,
+  limits: ConnectionLimits,
+  logger: Logger,
+  handle: RequestListener,
+) {
+  if (files === undefined) return { server: createServer(serverOptions(limits), handle), watch: undefined }
+  const watch = watchCertificate(files, {
+    use({ context, expires }) {
+      server.setSecureContext(context)
+      logger.info({ expires }, 'the TLS certificate was read again')
+    },
+    onError: (error) =>
+      logger.error({ err: error }, 'the TLS certificate cannot be used; the one before stays in use'),
+  })
+  const server = createTlsServer({ ...serverOptions(limits), ...watch.initial.context }, handle)
+  return { server, watch }
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

@@ -43,7 +43,7 @@ export function openOauth(
 }
 
 /** Fetches documents. The origin that the operator has configured may be private, other origins may not. */
-function jsonFetcher(trusted: string, egress: Partial<EgressSettings>) {
+export function jsonFetcher(trusted: string, egress: Partial<EgressSettings>) {
   return async (url: string): Promise<unknown> => {
     const isTrusted = URL.canParse(url) && new URL(url).origin === new URL(trusted).origin
     const response = await guardedFetch(url, {

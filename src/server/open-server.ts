@@ -16,6 +16,9 @@ import { type StdioOptions, serveStdioMcp } from '../mcp/transport/stdio.ts'
 import type { RuleDraft } from '../policy/rule.ts'
 import type { Store } from '../store/store.ts'
 import { ResourceStack } from '../util/resource-stack.ts'
+import { certificateFiles, certificateWarnings, readCertificate } from './certificate.ts'
+import { limitsOf } from './connection-limits.ts'
+import { requireIsolation } from './database-isolation.ts'
 import { openSessions, openUpstreams, readUpstreams } from './gateway.ts'
 import { type ServerOptions, startServer } from './http-server.ts'
 import { checkKeyExposure } from './key-exposure.ts'
@@ -53,6 +56,8 @@ export interface OpenGate {
 
 export interface OpenServer extends OpenGate {
   readonly url: string
+  /** Reads the TLS certificate again; undefined if the server does not speak TLS itself. */
+  readonly reloadCertificate: (() => void) | undefined
 }
 
 export interface GateOptions {
@@ -90,6 +95,10 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
   const { host, port, max_body_bytes, mcp_fast_path, public_url } = config.server
   const { warn = (text) => logger.warn(text) } = gateOptions
   const onError = logErrors(logger)
+  const certificate = certificateFiles(config.server)
+  if (certificate !== undefined) {
+    for (const text of certificateWarnings(readCertificate(certificate), certificate)) warn(text)
+  }
   return ResourceStack.open(onError, async (stack) => {
     let address: Address | undefined
     const { opened, inboundMail } = await compose(stack, config, logger, gateOptions, () => address)
@@ -109,6 +118,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
       guard: {
         allowed_hosts: [...config.server.allowed_hosts, hostHeader(host), ...hostsOf(public_url)],
         allowed_origins: config.server.allowed_origins,
+        https: certificate !== undefined || public_url?.startsWith('https:') === true,
       },
       maxBodyBytes: max_body_bytes,
     }
@@ -130,6 +140,8 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
       ...(graceMs !== undefined && { graceMs }),
       host,
       port,
+      certificate,
+      limits: limitsOf(config.server),
       logger,
       mcp: mcp.handle.bind(mcp),
       inboundMail,
@@ -138,7 +150,8 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
     })
     endpoints.defer(() => server.close())
     address = { url: withoutSlash(public_url ?? reachable(server.url)), console: console !== undefined }
-    return { ...opened, url: server.url }
+    const reloadCertificate = certificate && (() => server.reloadCertificate())
+    return { ...opened, url: server.url, reloadCertificate }
   })
 }
 
@@ -167,6 +180,7 @@ async function compose(
 
   const store = options.store ?? (await openStore(config.database))
   owner = store
+  if (options.store === undefined) await requireIsolation(config.database, server, warn)
   const services = stack.group()
   const email = config.email === null ? undefined : await openEmail(config.email, store, logger)
   const upstreams = await openUpstreams(server, store, {

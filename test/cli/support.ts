@@ -79,7 +79,7 @@ export async function startServer(
     child.stdout?.on('data', (text: string) => {
       seen += text
       const [, found] =
-        /^(?:AsyncGate listening on |\{"event":"listening","url":")(http:[^\s"]+)/m.exec(seen) ?? []
+        /^(?:AsyncGate listening on |\{"event":"listening","url":")(https?:[^\s"]+)/m.exec(seen) ?? []
       if (found !== undefined) resolve(found)
     })
     ended.then(({ code, stderr }) => reject(new Error(`It ended with ${code}:\n${stderr}`)))

@@ -22,6 +22,7 @@ describe('unsafe settings', () => {
     ],
     [{ ENV: 'staging', API_KEY: '...' }, 'ASYNCGATE_API_KEY has fewer than 16 characters'],
     [{ ENV: 'production', API_KEY: 'x'.repeat(32) }, 'is a placeholder and could be guessed'],
+    [{ ENV: 'production', API_KEY: 'change-me-in-production' }, 'is a placeholder and could be guessed'],
     [
       { ENV: 'production', API_KEY: KEY, ADMIN_KEYS: `anna=${'.'.repeat(20)}` },
       'ASYNCGATE_ADMIN_KEYS: the key of anna is a placeholder',
@@ -56,7 +57,18 @@ describe('warnings', () => {
 
   it('a warning is given if no allowed host name can reach the server', () => {
     const warning = expect.stringContaining('ASYNCGATE_ALLOWED_HOSTS')
-    expect(of({ HOST: '0.0.0.0', API_KEY: KEY }).warnings).toEqual([warning])
-    expect(of({ HOST: '0.0.0.0', API_KEY: KEY, ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])
+    const listening = { HOST: '0.0.0.0', API_KEY: KEY, TLS_CERT_FILE: 'c.pem', TLS_KEY_FILE: 'k.pem' }
+    expect(of(listening).warnings).toEqual([warning])
+    expect(of({ ...listening, ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])
+  })
+
+  it('a warning is given if other machines reach the server without TLS', () => {
+    const warning = expect.stringContaining('in plain text')
+    const listening = { HOST: '10.0.0.7', API_KEY: KEY }
+    expect(of(listening).warnings).toEqual([warning])
+    expect(of({ ...listening, PUBLIC_URL: 'http://gate.example' }).warnings).toEqual([warning])
+    expect(of({ ...listening, PUBLIC_URL: 'https://gate.example' }).warnings).toEqual([])
+    expect(of({ ...listening, TLS_CERT_FILE: 'c.pem', TLS_KEY_FILE: 'k.pem' }).warnings).toEqual([])
+    expect(of({ API_KEY: KEY }).warnings).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { reportConfig } from '../../src/config/index.ts'
 import { CONFIG_DIR, unsupportedFeature } from '../../src/config/sources.ts'
-import { markdownSettings, markdownUnsupported, TABLE } from '../../src/config/table.ts'
+import { markdownSettings, markdownUnsupported, TABLE, variablesOf } from '../../src/config/table.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'
 import { repositoryText } from '../core/documents.ts'
 
@@ -67,7 +67,7 @@ describe('table of settings', () => {
   it('the table contains every variable that the documentation mentions', () => {
     const pages = ['docs/configuration.md', 'docs/operate.md'].map(repositoryText).join('\n')
     const mentioned = new Set([...pages.matchAll(/ASYNCGATE_[A-Z0-9_]+/g)].map(([name]) => name))
-    const known = [CONFIG_DIR, ...TABLE.map((row) => row.variable)]
+    const known = [CONFIG_DIR, ...TABLE.flatMap(variablesOf)]
     expect([...mentioned].filter((name) => !known.includes(name))).toEqual([])
   })
 })

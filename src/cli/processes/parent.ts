@@ -29,6 +29,7 @@ export async function serveWithProcesses(count: number, config: Config, output: 
   if (signal !== undefined) process.exit(exitCodeOf(signal))
   const remove = await announceServer(config, await started, output)
   process.once('exit', remove)
+  if (config.server.tls_cert_file !== null) process.on('SIGHUP', () => processes.signal('SIGHUP'))
   await stopping
   remove()
   const cancelLimit = limitStop()
@@ -64,6 +65,10 @@ class ServerProcesses {
   async stop(): Promise<void> {
     this.#isStopping = true
     await Promise.all([...this.#running].map((server) => this.#end(server)))
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    for (const server of this.#running) server.process.kill(signal)
   }
 
   kill(): void {

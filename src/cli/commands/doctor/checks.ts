@@ -2,6 +2,8 @@ import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
 import { type Config, ConfigError, type reportConfig } from '../../../config/index.ts'
 import { EgressError } from '../../../egress/error.ts'
 import { openGate } from '../../../features/gate.ts'
+import { certificateFiles, certificateWarnings, readCertificate } from '../../../server/certificate.ts'
+import { findIsolationProblems } from '../../../server/database-isolation.ts'
 import { readUpstreams } from '../../../server/gateway.ts'
 import { checkKeyExposure } from '../../../server/key-exposure.ts'
 import { isLocalKeyShared, localKeyFile } from '../../../server/local-key.ts'
@@ -42,6 +44,7 @@ async function checkConfig(config: Config): Promise<Finding[]> {
   return [
     ...missingPackages(config),
     ...(await checkFiles(config)),
+    ...checkCertificate(config.server),
     ...(await checkMachine(config)),
     ...(await checkGists(config)),
   ]
@@ -66,6 +69,22 @@ async function checkFiles({ server }: Config): Promise<Finding[]> {
     await checkFile('upstreams', upstreamSource, async () => safeUpstreams(server)),
   ]
   return findings.flat()
+}
+
+/** The certificate with which the server would start. */
+function checkCertificate(server: Config['server']): Finding[] {
+  const check = 'tls'
+  const files = certificateFiles(server)
+  if (files === undefined) return []
+  try {
+    const certificate = readCertificate(files)
+    const detail = `${certificate.names}, until ${certificate.expires.toISOString().slice(0, 10)}`
+    const fix = certificateWarnings(certificate, files).join(' ')
+    const ok = certificate.expires.getTime() > Date.now()
+    return [{ check, ok, detail, ...(fix !== '' && { fix }) }]
+  } catch (error) {
+    return [findingOf(check, error)]
+  }
 }
 
 /** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
@@ -138,6 +157,16 @@ async function checkKeys(
   return [{ check: 'keys', ok: !isFatal, detail: message, fix }]
 }
 
+/** Whether PostgreSQL keeps tenants apart by itself. */
+async function checkIsolation({ database, server }: Config): Promise<Finding[]> {
+  if (database.kind === 'sqlite') return []
+  const check = 'isolation'
+  const problems = await findIsolationProblems(database)
+  if (problems.length === 0) return [{ check, ok: true, detail: 'row-level security applies to every table' }]
+  const ok = server.env === 'development'
+  return problems.map(({ message, fix }) => ({ check, ok, detail: message, fix }))
+}
+
 async function hasIssuedKeys(database: Config['database']): Promise<boolean> {
   const gate = openGate({ store: await openStore(database, { besideServer: true }), sweeping: false })
   try {
@@ -162,8 +191,11 @@ async function checkMachine(config: Config): Promise<Finding[]> {
       ...(checked === undefined ? [] : [checked.finding]),
       ...(checked === undefined || !checked.finding.ok
         ? []
-        : await checkKeys(database, config, checked.isReady)),
-      await checkPort(server.host, server.port, own),
+        : [
+            ...(await checkKeys(database, config, checked.isReady)),
+            ...(checked.isReady ? await checkIsolation(config) : []),
+          ]),
+      await checkPort(server, own),
       checkClock(database, checked?.time),
     ]
   } finally {

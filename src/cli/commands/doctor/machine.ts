@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import type { ServerValues } from '../../../config/server.ts'
 import { reachable, type ServerRecord, versionAt } from '../../../server/server-file.ts'
 
 /** The result of one check. */
@@ -21,9 +22,13 @@ export function checkNode(version = process.versions.node): Finding {
 }
 
 /** `own` is the server that is running on this database. */
-export async function checkPort(host: string, port: number, own: ServerRecord | undefined): Promise<Finding> {
+export async function checkPort(
+  { host, port, tls_cert_file }: Pick<ServerValues, 'host' | 'port' | 'tls_cert_file'>,
+  own: ServerRecord | undefined,
+): Promise<Finding> {
   const check = 'port'
-  const url = reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  const scheme = tls_cert_file === null ? 'http' : 'https'
+  const url = reachable(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`)
   if (own !== undefined && own.url === url) {
     return { check, ok: true, detail: `the server of this database listens on ${url} (process ${own.pid})` }
   }
