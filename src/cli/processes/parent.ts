@@ -27,9 +27,10 @@ export async function serveWithProcesses(count: number, config: Config, output: 
     throw error
   })
   if (signal !== undefined) process.exit(exitCodeOf(signal))
+  // Before the URL is announced: without a listener the signal would end this process.
+  if (config.server.tls_cert_file !== null) process.on('SIGHUP', () => processes.signal('SIGHUP'))
   const remove = await announceServer(config, await started, output)
   process.once('exit', remove)
-  if (config.server.tls_cert_file !== null) process.on('SIGHUP', () => processes.signal('SIGHUP'))
   await stopping
   remove()
   const cancelLimit = limitStop()
