@@ -6,6 +6,7 @@ import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
 import { type Address, Links } from './links.ts'
+import { Oauth } from './oauth/oauth.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
@@ -60,6 +61,7 @@ export class Services {
   readonly blockedTools: BlockedTools
   readonly toolCalls: ToolCallQueue
   readonly keys: Keys
+  readonly oauth: Oauth
   readonly links: Links
   readonly audit: AuditLog
   readonly keyUses: KeyUses
@@ -86,6 +88,7 @@ export class Services {
     this.cancellations = new Cancellations(engine)
     this.toolCalls = new ToolCallQueue(this)
     this.keys = new Keys(engine)
+    this.oauth = new Oauth(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
     this.#refusals = new LeaseRefusals(engine)

@@ -25,6 +25,8 @@ export interface Mounted {
   readonly mcp?: Handler
   /** Also handles the paths below /console. */
   readonly console?: Handler
+  /** The authorization server, below /oauth and at the paths of its metadata. */
+  readonly oauth?: Handler
 }
 
 /** Routes that are not operations of the catalogue. */
@@ -121,7 +123,14 @@ function resourceRoutes(context: Context): Route[] {
 /** The console has its own router below /console. */
 const CONSOLE_PATHS = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
 
-function mountedRoutes({ mcp, console }: Mounted): Route[] {
+const OAUTH_PATHS = [
+  '/oauth/{endpoint}',
+  '/oauth/{endpoint}/{item}',
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+]
+
+function mountedRoutes({ mcp, console, oauth }: Mounted): Route[] {
   const mount = (handler: Handler | undefined, path: string): Route[] => {
     if (handler === undefined) return []
     const handle = ({ request, response, id }: Exchange) => {
@@ -131,5 +140,9 @@ function mountedRoutes({ mcp, console }: Mounted): Route[] {
     }
     return [{ method: 'ANY', path, handle }]
   }
-  return [...mount(mcp, '/mcp'), ...CONSOLE_PATHS.flatMap((path) => mount(console, `/console${path}`))]
+  return [
+    ...mount(mcp, '/mcp'),
+    ...CONSOLE_PATHS.flatMap((path) => mount(console, `/console${path}`)),
+    ...OAUTH_PATHS.flatMap((path) => mount(oauth, path)),
+  ]
 }
