@@ -128,13 +128,14 @@ export async function begin(
   { url: base }: Pick<OpenServer, 'url'>,
   client_id: string,
   over: Readonly<Record<string, string | undefined>> = {},
+  /** Where the server is reached, if that is not its public URL. */
+  reached = base,
 ): Promise<Flow> {
-  const issuer = new URL(base)
-  const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...INSECURE })
-  const as = await oauth.processDiscoveryResponse(issuer, found)
+  const found = await fetch(`${reached}/.well-known/oauth-authorization-server`)
+  const as = await oauth.processDiscoveryResponse(new URL(base), found)
   const verifier = oauth.generateRandomCodeVerifier()
   const state = oauth.generateRandomState()
-  const url = new URL(as.authorization_endpoint ?? '')
+  const url = new URL(as.authorization_endpoint?.replace(base, reached) ?? '')
   const parameters = {
     client_id,
     response_type: 'code',
