@@ -10,6 +10,7 @@ import { checkHostAndOrigin } from './guard.ts'
 import { inboundEmail } from './inbound-email.ts'
 import { leaseProtocol } from './lease-protocol.ts'
 import { monitoringEndpoints, respondHealth } from './monitoring.ts'
+import { oauthClients } from './oauth-clients.ts'
 import { docsPage } from './openapi/docs-page.ts'
 import { openApi } from './openapi/openapi.ts'
 import { restRoute } from './rest.ts'
@@ -37,6 +38,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...leaseProtocol,
   ...workerPort,
   ...workerKeys,
+  oauthClients,
   inboundEmail,
 ]
 

@@ -4,6 +4,7 @@ import { describeGates } from '../support/gates.ts'
 import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { keyChecks } from './key-checks.ts'
+import { oauthChecks } from './oauth-checks.ts'
 import { policyChecks } from './policy-checks.ts'
 import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
@@ -500,6 +501,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...sessionChecks,
   ...policyChecks,
   ...keyChecks,
+  ...oauthChecks,
   ...auditChecks,
 
   async get_config({ get }) {
