@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { SCOPES, type Scope } from '../../core/scopes.ts'
+import type { Random } from '../../util/random.ts'
 
 /** What the tokens of a client can speak for. A token of the kind human has the rights of the person. */
 export const CLIENT_KINDS = ['agent', 'worker', 'service', 'human'] as const
@@ -26,10 +26,10 @@ const CLIENT_ID = /^([0-9a-f]{8})-([0-9a-f]{4})-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[
  * A new client id: a UUID of version 8 whose first 48 bits are the number of the tenant, so that a client is found within
  * its tenant before the person is known.
  */
-export function newClientId(tenant: number): string {
+export function newClientId(tenant: number, random: Pick<Random, 'hex'>): string {
   if (!Number.isInteger(tenant) || tenant < 0 || tenant >= MAX_TENANT)
     throw new RangeError(`${tenant} is not the number of a tenant`)
-  const bytes = randomBytes(16)
+  const bytes = Buffer.from(random.hex(16), 'hex')
   bytes.writeUIntBE(tenant, 0, 6)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)

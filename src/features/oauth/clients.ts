@@ -24,7 +24,8 @@ export class OauthClients {
     const count = await this.#engine.reading(() => entries.count(tenant, KIND, MAX_CLIENTS))
     if (count >= MAX_CLIENTS)
       throw new Fault('QUOTA_EXCEEDED', { quota: 'oauth_clients', limit: MAX_CLIENTS })
-    const client = { ...draft, client_id: newClientId(tenant), created_at: Date.now(), created_by: by }
+    const client_id = newClientId(tenant, this.#engine.random)
+    const client = { ...draft, client_id, created_at: Date.now(), created_by: by }
     await this.#records.put(tenant, client.client_id, client, 0)
     return client
   }
