@@ -126,8 +126,13 @@ function resourceRoutes(context: Context): Route[] {
 const CONSOLE_PATHS = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
 
 const OAUTH_PATHS = [
-  '/oauth/{endpoint}',
-  '/oauth/{endpoint}/{item}',
+  '/oauth/authorize',
+  '/oauth/authorize/{request}',
+  '/oauth/token',
+  '/oauth/revoke',
+  '/oauth/introspect',
+  '/oauth/jwks',
+  '/oauth/register',
   '/.well-known/oauth-authorization-server',
   '/.well-known/openid-configuration',
 ]

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Provider } from 'oidc-provider'
+import { Fault } from '../core/errors.ts'
 import { defaultScopes } from '../features/oauth/client-record.ts'
 import { checkHost, type GuardSettings } from '../http/guard.ts'
 import { Repeater } from '../util/repeater.ts'
@@ -47,13 +48,14 @@ export class AuthorizationServer {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkHost(request.headers, this.#options.guard)
+    const { pathname, searchParams } = new URL(request.url ?? '/', this.#options.url())
+    if (pathname === '/oauth/register' && !this.#options.acceptsRegistration) throw new Fault('NOT_FOUND')
     const provider = await this.provider()
     const { host, protocol } = new URL(this.#options.url())
     // URLs of responses are those of the public address, whatever a client or a proxy claims.
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
     delete request.headers['x-forwarded-host']
-    const { pathname, searchParams } = new URL(request.url ?? '/', this.#options.url())
     if (pathname === '/oauth/authorize') {
       await this.#completeScope(searchParams)
       request.url = `${pathname}?${searchParams}`

@@ -8,6 +8,7 @@ import type { AuditSink } from '../features/audit/port.ts'
 import { type ClientKind, tenantOfClient } from '../features/oauth/client-record.ts'
 import { grantableScopes } from '../features/oauth/grantable.ts'
 import type { Oauth } from '../features/oauth/oauth.ts'
+import { PROTOCOL_SCOPES } from './provider.ts'
 
 /** What a client asks a person for. */
 export interface AuthorizationRequest {
@@ -36,7 +37,10 @@ export interface AuthorizationsOptions {
 interface Found extends AuthorizationRequest {
   readonly provider: Provider
   readonly resource: string
+  /** The scopes of the protocol that the client asks for. */
   readonly protocolScopes: readonly string[]
+  /** The scopes that the client asks for and does not get. */
+  readonly refused: readonly Scope[]
 }
 
 /** Authorization requests that wait for a person. The cookie of the request must be that of the browser that began it. */
@@ -72,7 +76,8 @@ export class Authorizations {
     grant.jti = stored.grant_id
     grant.addResourceScope(resource, scopes.join(' '))
     grant.rejectResourceScope(resource, found.withheld.join(' '))
-    if (found.protocolScopes.length > 0) grant.addOIDCScope(found.protocolScopes.join(' '))
+    grant.addOIDCScope([...found.protocolScopes, ...scopes].join(' '))
+    grant.rejectOIDCScope(found.refused.join(' '))
     await grant.save()
     this.#options.audit.record({
       event: 'token_granted',
@@ -108,7 +113,8 @@ export class Authorizations {
     const registered = await oauth.clients.find(client_id)
     const asked = String(params.scope ?? '').split(' ')
     const permitted = registered?.scopes ?? DEFAULT_SCOPES
-    const wanted = SCOPES.filter((scope) => asked.includes(scope) && permitted.includes(scope))
+    const known = SCOPES.filter((scope) => asked.includes(scope))
+    const wanted = known.filter((scope) => permitted.includes(scope))
     const kind = registered?.principal_kind ?? 'agent'
     const principal = { kind, id: caller.principal.id }
     if (isReserved(principal)) {
@@ -135,7 +141,8 @@ export class Authorizations {
       principal,
       scopes: wanted.filter((scope) => grantable.includes(scope)),
       withheld: wanted.filter((scope) => !grantable.includes(scope)),
-      protocolScopes: asked.filter((scope) => scope === 'openid' || scope === 'offline_access'),
+      protocolScopes: asked.filter((scope) => PROTOCOL_SCOPES.includes(scope)),
+      refused: known.filter((scope) => !(wanted.includes(scope) && grantable.includes(scope))),
       expires_at: Date.now() + grantSeconds * 1000,
     }
   }

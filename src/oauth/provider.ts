@@ -34,6 +34,9 @@ export interface ProviderOptions {
 
 const CODE_SECONDS = 60
 const INTERACTION_SECONDS = 600
+/** Scopes of the protocol itself. A refresh token is issued with and without offline_access. */
+export const PROTOCOL_SCOPES: readonly string[] = ['openid', 'offline_access']
+
 const ROUTES = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -58,15 +61,9 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
   // The handler sets the header, so that the scheme of the public URL applies.
   provider.proxy = true
   provider.use(answerStructuredTokens(oauth.grants, tokens, (grant) => onRevoked(grant, 'client')))
-  provider.use(async (context, next) => {
-    await next()
-    if (context.oidc?.route === 'discovery') Object.assign(context.body, { scopes_supported: SUPPORTED })
-  })
   provider.on('server_error', (_context, error) => onError(error))
   return provider
 }
-
-const SUPPORTED = [...SCOPES, 'offline_access', 'openid']
 
 function configurationOf(options: ProviderOptions, known: typeof errors): Configuration {
   const { oauth, url, keys, accessTokenSeconds, refreshTokenSeconds } = options
@@ -77,7 +74,7 @@ function configurationOf(options: ProviderOptions, known: typeof errors): Config
     cookies: { keys: [options.cookieKey] },
     responseTypes: ['code'],
     clientAuthMethods: ['none'],
-    scopes: ['openid', 'offline_access'],
+    scopes: [...PROTOCOL_SCOPES, ...SCOPES],
     pkce: { required: () => true },
     rotateRefreshToken: true,
     revokeGrantPolicy: () => true,
