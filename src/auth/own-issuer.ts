@@ -4,6 +4,8 @@ import { OWN_CLAIMS } from './token-claims.ts'
 
 /** Tokens with unknown keys, which anyone can send, load the keys no more often than this. */
 const COOLDOWN_MS = 1000
+/** Keys that were read longer ago are read again: an old key may have expired. */
+const REFRESH_MS = 60_000
 
 /** The authorization server of AsyncGate as the issuer of tokens. Its keys are those of the database. */
 export class OwnIssuer implements TokenIssuer {
@@ -25,7 +27,8 @@ export class OwnIssuer implements TokenIssuer {
   }
 
   async keys(): Promise<IssuerKeys> {
-    return this.#loaded?.keys ?? this.#load()
+    const isFresh = performance.now() - this.#loadedAt < REFRESH_MS
+    return this.#loaded !== undefined && isFresh ? this.#loaded.keys : this.#load()
   }
 
   async newerKeys(than: IssuerKeys): Promise<IssuerKeys | undefined> {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Provider } from 'oidc-provider'
 import { Fault } from '../core/errors.ts'
 import { defaultScopes } from '../features/oauth/client-record.ts'
+import type { KeySet } from '../features/oauth/signing-keys.ts'
 import { checkHost, type GuardSettings } from '../http/guard.ts'
 import { Repeater } from '../util/repeater.ts'
 import { createProvider, type ProviderOptions } from './provider.ts'
@@ -21,7 +22,7 @@ const STOP_MS = 5_000
 export class AuthorizationServer {
   readonly #options: AuthorizationServerOptions
   readonly #sweeps: Repeater
-  #current: { readonly version: number; readonly provider: Provider } | undefined
+  #current: { readonly keys: KeySet; readonly provider: Provider } | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
   #building: Promise<Provider> | undefined
 
@@ -76,9 +77,9 @@ export class AuthorizationServer {
   async #build(): Promise<Provider> {
     const at = performance.now()
     const keys = await this.#options.oauth.signingKeys.load()
-    if (this.#current?.version !== keys.version) {
+    if (this.#current?.keys !== keys) {
       const provider = await createProvider({ ...this.#options, url: this.#options.url(), keys })
-      this.#current = { version: keys.version, provider }
+      this.#current = { keys, provider }
     }
     this.#checkedAt = at
     return this.#current.provider

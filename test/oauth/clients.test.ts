@@ -108,7 +108,7 @@ describe('registration by clients', () => {
     const tokens = await finish(flow, await browser.decide(flow.url))
     expect(tokens.scope).toBe('tasks:read')
     const again = await begin(server, client.client_id)
-    expect((await browser.open(again.url)).page).toContain('Nobody has checked its name.')
+    expect((await browser.open(again.url)).page).toContain('Its name was not checked.')
   })
 
   it.each([

@@ -1,6 +1,6 @@
 import { CLIENT_KINDS } from '../../features/oauth/client-record.ts'
 import { command } from '../command.ts'
-import { text, texts } from '../input.ts'
+import { flag, text, texts } from '../input.ts'
 import { onDatabase, REGISTRY_OPTIONS } from '../key-registry.ts'
 import { configOf, settingsFlags } from '../settings-options.ts'
 
@@ -100,11 +100,15 @@ const revoke = command({
 const rotate = command({
   name: 'oauth rotate-keys',
   summary: 'Sign access tokens with a new key. Tokens of the old key stay valid until they expire.',
-  options: REGISTRY_OPTIONS,
+  options: {
+    'end-tokens': flag('also end the tokens of the old key, which someone else may have'),
+    ...REGISTRY_OPTIONS,
+  },
   async run(input, output) {
     const { oauth } = configOf(input, settingsFlags(input).flags)
     await onDatabase(input, async (gate) => {
-      const kid = await gate.oauth.signingKeys.rotate(oauth.oauth_access_token_seconds * 1000)
+      const keepMs = input.flag('end-tokens') ? 0 : oauth.oauth_access_token_seconds * 1000
+      const kid = await gate.oauth.signingKeys.rotate(keepMs)
       output.result({ kid }, () => output.print(`Access tokens are now signed with the key ${kid}.`))
     })
   },

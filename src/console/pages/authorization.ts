@@ -54,7 +54,7 @@ export async function authorizationPage(visit: AuthorizationVisit): Promise<Page
 const ORIGINS: Readonly<Record<AuthorizationRequest['origin'], string>> = {
   registered: 'An admin of your tenant has registered it.',
   document: 'It is not registered here. The name comes from its address.',
-  'self-registered': 'It has registered itself. Nobody has checked its name.',
+  'self-registered': 'It has registered itself. Its name was not checked.',
 }
 
 function question(asked: AuthorizationRequest, { token, path }: AuthorizationVisit): Page {

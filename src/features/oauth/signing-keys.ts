@@ -15,8 +15,8 @@ const storedKeys = z.object({
     z.object({
       kid: z.string(),
       created_at: z.number(),
-      /** When another key took its place; null for the key that signs. */
-      retired_at: z.number().nullable(),
+      /** When the last token that it signed expires; null for the key that signs. */
+      valid_until: z.number().nullable(),
       /** The encrypted private key. */
       sealed: z.string(),
     }),
@@ -43,14 +43,13 @@ export interface SigningKey {
 export interface KeySet {
   /** The first one signs. The others verify tokens that were issued before a rotation. */
   readonly keys: readonly SigningKey[]
-  /** Changes with the keys. */
-  readonly version: number
 }
 
 /** The keys that sign access tokens. All servers of a database share them; they are encrypted with its secret. */
 export class SigningKeys {
   readonly #engine: Engine
   readonly #records: Collection<StoredKeys>
+  readonly #opened = new Map<string, SigningKey>()
   #known: KeySet | undefined
 
   constructor(engine: Engine) {
@@ -58,19 +57,18 @@ export class SigningKeys {
     this.#records = new Collection(engine, 'oauth_keys', (text) => storedKeys.parse(JSON.parse(text)))
   }
 
-  /** The current keys. The first server creates them. */
+  /** The current keys, the same object until they change. The first server creates them. */
   async load(): Promise<KeySet> {
     const { tenant } = await this.#engine.tenant(DEFAULT_TENANT)
     for (;;) {
       const found = await this.#records.get(tenant, NAME)
-      if (found !== undefined) return this.#opened(found.value, found.version)
+      if (found !== undefined) return this.#open(found.value)
       await this.#records.put(tenant, NAME, { keys: [await this.#create()] }, 0)
     }
   }
 
   /**
-   * Makes a new key sign from now on. Keys that were retired more than `keepMs` ago are removed: no valid token has their
-   * signature. Resolves with the id of the new key.
+   * Makes a new key sign from now on. The old one verifies tokens for `keepMs`. Resolves with the id of the new key.
    */
   async rotate(keepMs: number): Promise<string> {
     const { tenant } = await this.#engine.tenant(DEFAULT_TENANT)
@@ -79,8 +77,11 @@ export class SigningKeys {
     for (;;) {
       const found = await this.#records.get(tenant, NAME)
       const before = (found?.value.keys ?? [])
-        .map((key) => ({ ...key, retired_at: key.retired_at ?? now }))
-        .filter(({ retired_at }) => retired_at + keepMs >= now)
+        .map((key) => ({
+          ...key,
+          valid_until: Math.min(key.valid_until ?? Number.MAX_SAFE_INTEGER, now + keepMs),
+        }))
+        .filter(({ valid_until }) => valid_until > now)
       const stored = await this.#records.put(
         tenant,
         NAME,
@@ -91,11 +92,19 @@ export class SigningKeys {
     }
   }
 
-  async #opened(stored: StoredKeys, version: number): Promise<KeySet> {
-    if (this.#known?.version === version) return this.#known
+  async #open(stored: StoredKeys): Promise<KeySet> {
     const secret = await this.#secret()
-    const keys = stored.keys.map(({ kid, sealed }) => ({ kid, jwk: unseal(secret, kid, sealed) }))
-    this.#known = { keys, version }
+    const now = Date.now()
+    const keys = stored.keys
+      .filter(({ valid_until }) => valid_until === null || valid_until > now)
+      .map(({ kid, sealed }) => {
+        const key = this.#opened.get(kid) ?? { kid, jwk: unseal(secret, kid, sealed) }
+        this.#opened.set(kid, key)
+        return key
+      })
+    const before = this.#known?.keys ?? []
+    const isSame = keys.length === before.length && keys.every(({ kid }, i) => before[i]?.kid === kid)
+    if (this.#known === undefined || !isSame) this.#known = { keys }
     return this.#known
   }
 
@@ -103,7 +112,7 @@ export class SigningKeys {
     const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
     const kid = randomBytes(12).toString('base64url')
     const sealed = seal(await this.#secret(), kid, rsaKey.parse(privateKey.export({ format: 'jwk' })))
-    return { kid, created_at: Date.now(), retired_at: null, sealed }
+    return { kid, created_at: Date.now(), valid_until: null, sealed }
   }
 
   #secret(): Promise<Buffer> {
