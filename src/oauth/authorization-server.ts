@@ -13,6 +13,12 @@ export interface AuthorizationServerOptions extends Omit<ProviderOptions, 'url' 
   readonly guard: GuardSettings
 }
 
+interface Current {
+  readonly keys: KeySet
+  readonly provider: Provider
+  readonly respond: ReturnType<Provider['callback']>
+}
+
 /** Another server may rotate the keys. A token of the old key is accepted everywhere, so this can take a moment. */
 const KEYS_FRESH_MS = 1000
 const SWEEP_MS = 60_000
@@ -22,9 +28,9 @@ const STOP_MS = 5_000
 export class AuthorizationServer {
   readonly #options: AuthorizationServerOptions
   readonly #sweeps: Repeater
-  #current: { readonly keys: KeySet; readonly provider: Provider } | undefined
+  #current: Current | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
-  #building: Promise<Provider> | undefined
+  #building: Promise<Current> | undefined
 
   constructor(options: AuthorizationServerOptions) {
     const { state, grants } = options.oauth
@@ -51,7 +57,7 @@ export class AuthorizationServer {
     checkHost(request.headers, this.#options.guard)
     const { pathname, searchParams } = new URL(request.url ?? '/', this.#options.url())
     if (pathname === '/oauth/register' && !this.#options.acceptsRegistration) throw new Fault('NOT_FOUND')
-    const provider = await this.provider()
+    const { respond } = await this.#load()
     const { host, protocol } = new URL(this.#options.url())
     // URLs of responses are those of the public address, whatever a client or a proxy claims.
     request.headers.host = host
@@ -61,28 +67,32 @@ export class AuthorizationServer {
       await this.#completeScope(searchParams)
       request.url = `${pathname}?${searchParams}`
     }
-    await provider.callback()(request, response)
+    await respond(request, response)
   }
 
   /** The provider with the current signing keys. */
   async provider(): Promise<Provider> {
+    return (await this.#load()).provider
+  }
+
+  async #load(): Promise<Current> {
     const isFresh = performance.now() - this.#checkedAt < KEYS_FRESH_MS
-    if (isFresh && this.#current !== undefined) return this.#current.provider
+    if (isFresh && this.#current !== undefined) return this.#current
     this.#building ??= this.#build().finally(() => {
       this.#building = undefined
     })
     return this.#building
   }
 
-  async #build(): Promise<Provider> {
+  async #build(): Promise<Current> {
     const at = performance.now()
     const keys = await this.#options.oauth.signingKeys.load()
     if (this.#current?.keys !== keys) {
       const provider = await createProvider({ ...this.#options, url: this.#options.url(), keys })
-      this.#current = { keys, provider }
+      this.#current = { keys, provider, respond: provider.callback() }
     }
     this.#checkedAt = at
-    return this.#current.provider
+    return this.#current
   }
 
   /** Scopes may be separated by commas. A request without scopes is for the default ones of the client. */

@@ -104,7 +104,11 @@ export class Authorizations {
     const { oauth, grantSeconds } = this.#options
     const provider = await this.#options.provider()
     const { params } = await details(provider, request, response)
-    const [client_id, resource] = [String(params.client_id), String(params.resource)]
+    const { resource } = params
+    // With several, the client would have to say for which one each token is.
+    if (typeof resource !== 'string')
+      throw new Fault('VALIDATION_ERROR', { path: 'resource' }, 'The application asks for several resources.')
+    const client_id = String(params.client_id)
     const client = await provider.Client.find(client_id)
     if (client === undefined) throw new Fault('CLIENT_NOT_FOUND', { client_id })
     const owner = tenantOfClient(client_id)
@@ -149,17 +153,20 @@ export class Authorizations {
 }
 
 async function details(provider: Provider, request: IncomingMessage, response: ServerResponse) {
+  const gone = () =>
+    new Fault(
+      'NOT_FOUND',
+      {},
+      'This request has expired, or was begun in another browser. Start again in the application.',
+    )
   try {
-    return await provider.interactionDetails(request, response)
+    const found = await provider.interactionDetails(request, response)
+    // The cookie decides, and the person must see the request that the address names.
+    if (request.url?.split('?')[0]?.endsWith(`/${found.uid}`)) return found
   } catch (error) {
-    if (error instanceof Error && error.name === 'SessionNotFound')
-      throw new Fault(
-        'NOT_FOUND',
-        {},
-        'This request has expired, or was begun in another browser. Start again in the application.',
-      )
-    throw error
+    throw error instanceof Error && error.name === 'SessionNotFound' ? gone() : error
   }
+  throw gone()
 }
 
 /** The subject of a person: the same for all clients, and without the name. */

@@ -12,6 +12,7 @@ import {
   database,
   type Flow,
   finish,
+  KEY,
   REDIRECT,
   refresh,
   register,
@@ -302,6 +303,24 @@ describe('consent', () => {
     expect(seen).toMatchObject({ status: 404 })
     const forged = await victim.fetch(new URL(path, server.url), { decision: 'allow', token: 'x' })
     expect(forged.status).toBe(403)
+  })
+
+  it('an address shows only the request that its browser has begun', async () => {
+    const { server, client } = await open()
+    const browser = new Browser()
+    const [mine, theirs] = [await begin(server, client.client_id), await begin(server, client.client_id)]
+    const path = (await new Browser().open(theirs.url)).url.searchParams.get('next') ?? ''
+    expect((await browser.open(mine.url)).url.pathname).toBe('/console/login')
+    await browser.open(new URL('/console/login', server.url), { key: KEY, next: '/console' })
+    expect(await browser.open(new URL(path, server.url))).toMatchObject({ status: 404 })
+  })
+
+  it('a request for several resources is refused', async () => {
+    const { server, client } = await open()
+    const { url } = await begin(server, client.client_id)
+    url.searchParams.append('resource', `${server.url}/mcp`)
+    const stopped = await new Browser().decide(url)
+    expect(stopped.origin).toBe(server.url)
   })
 
   it('a person grants no more than they have', async () => {

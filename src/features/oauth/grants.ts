@@ -75,11 +75,13 @@ export class OauthGrants {
 
   /** Ends a grant and all of its tokens. Resolves with the grant, or undefined if there was none. */
   async revoke(grantId: string): Promise<StoredGrant | undefined> {
+    const tenant = tenantOfGrant(grantId)
+    if (tenant === undefined) return undefined
     const entry = await this.#entry(grantId)
-    if (entry === undefined) return undefined
-    await this.#engine.writing((entries) => entries.remove(entry.tenant, KIND, entry.name))
-    await this.#noteChange(entry.tenant)
-    return parsed(entry)
+    if (entry !== undefined) await this.#engine.writing((entries) => entries.remove(tenant, KIND, grantId))
+    // Also if there was nothing to remove: an earlier call may have failed before this.
+    await this.#noteChange(tenant)
+    return entry && parsed(entry)
   }
 
   /** Ends the grants of a tenant that match. Resolves with their number. */
