@@ -31,6 +31,7 @@ const rules: Readonly<Record<string, Rule>> = {
   http: facade,
   mcp: facade,
   console: { imports: [...facade.imports, 'policy'] },
+  oauth: { imports: [...base, 'features', 'auth', 'http'] },
   gateway: { imports: [...base, port, 'engine', 'features', 'egress'] },
   egress: { imports: base },
   channels: { imports: [...base, port, 'features', 'egress', 'client', 'worker'] },
@@ -53,7 +54,19 @@ const rules: Readonly<Record<string, Rule>> = {
 function serverMayImport(): readonly string[] {
   return [
     ...base,
-    ...['store', 'engine', 'features', 'policy', 'auth', 'http', 'mcp', 'console', 'gateway', 'egress'],
+    ...[
+      'store',
+      'engine',
+      'features',
+      'policy',
+      'auth',
+      'http',
+      'mcp',
+      'console',
+      'oauth',
+      'gateway',
+      'egress',
+    ],
     ...['channels', 'email', 'memory', 'webhooks', 'config'],
   ]
 }

@@ -101,7 +101,7 @@ export class AccessTokens implements TokenVerifier {
     const expires_at = Number(claims.exp) * 1000
     const credential: BoundCredential = {
       ...credentialOfClaims(claims, issuer.claims, issuer.tenant),
-      token: { expires_at },
+      token: { expires_at, ...(typeof claims.grant_id === 'string' && { grant_id: claims.grant_id }) },
     }
     this.#known.delete(digest)
     this.#known.set(digest, { credential, until: Math.min(expires_at, Date.now() + KNOWN_MS) })

@@ -22,7 +22,7 @@ export interface SharedCredential {
 export interface BoundCredential extends Caller {
   readonly kind: 'bound'
   /** The access token that the credential comes from. */
-  readonly token?: { readonly expires_at: number }
+  readonly token?: { readonly expires_at: number; readonly grant_id?: string }
 }
 
 export interface AuthSettings {

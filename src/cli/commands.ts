@@ -21,6 +21,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   policies: () => import('./commands/policies.ts'),
   init: () => import('./commands/keys.ts'),
   keys: () => import('./commands/keys.ts'),
+  oauth: () => import('./commands/oauth.ts'),
   audit: () => import('./commands/audit.ts'),
   principals: () => import('./commands/principals.ts'),
   usage: () => import('./commands/usage.ts'),

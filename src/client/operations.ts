@@ -3563,6 +3563,95 @@ export interface RevokeKeyInput {
 
 export type RevokeKeyAnswer = GetKeyAnswer
 
+export interface CreateOauthClientInput {
+  /** Name that people see when they are asked to allow the client */
+  client_name: string
+  /** Where people are sent back to: https, http on loopback, or a private scheme; compared exactly */
+  redirect_uris: readonly string[]
+  /** The most that the client can ask for; the usual scopes of its kind if absent */
+  scopes?:
+    | readonly (
+        | 'tasks:read'
+        | 'tasks:write'
+        | 'tasks:lease'
+        | 'receipts:read'
+        | 'receipts:ack'
+        | 'admin:read'
+        | 'admin:write'
+      )[]
+    | undefined
+  /** What its tokens speak for; agent if absent. With human they can do everything that the person can */
+  principal_kind?: 'agent' | 'worker' | 'service' | 'human' | undefined
+}
+
+export interface CreateOauthClientAnswer {
+  /** Id of the client, a UUID */
+  readonly client_id: string
+  /** Name that people see when they are asked to allow the client */
+  readonly client_name: string
+  /** The only addresses that a person is sent back to, compared exactly */
+  readonly redirect_uris: readonly string[]
+  /** The most that the client can ask for */
+  readonly scopes: readonly (
+    | 'tasks:read'
+    | 'tasks:write'
+    | 'tasks:lease'
+    | 'receipts:read'
+    | 'receipts:ack'
+    | 'admin:read'
+    | 'admin:write'
+  )[]
+  /** Kind of the principal that its tokens speak for */
+  readonly principal_kind: 'agent' | 'worker' | 'service' | 'human'
+  /** When the client was registered */
+  readonly created_at: string
+  /** The principal that registered the client */
+  readonly created_by: string
+}
+
+export interface ListOauthClientsInput {
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
+
+export interface ListOauthClientsAnswer {
+  /** The clients of this page, by id */
+  readonly clients: readonly CreateOauthClientAnswer[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
+export interface RemoveOauthClientInput {
+  /** Id of the client */
+  client_id: string
+}
+
+export interface RemoveOauthClientAnswer {
+  /** Id of the client, a UUID */
+  readonly client_id: string
+  /** How many people had allowed the client; their tokens have ended */
+  readonly revoked: number
+}
+
+export interface RevokeTokensInput {
+  /** The principal that the tokens speak for; all principals of the tenant if absent */
+  principal?:
+    | {
+        /** agent, worker, service or human */
+        kind: PrincipalKind
+        /** Name of the principal */
+        id: string
+      }
+    | undefined
+}
+
+export interface RevokeTokensAnswer {
+  /** How many grants have ended, each with all of its tokens */
+  readonly revoked: number
+}
+
 export interface ListAuditInput {
   /** Only events with this name */
   event?:
@@ -3575,6 +3664,9 @@ export interface ListAuditInput {
     | 'key_created'
     | 'key_rotated'
     | 'key_revoked'
+    | 'token_granted'
+    | 'token_revoked'
+    | 'token_reused'
     | 'admin_action'
     | 'principal_exported'
     | 'principal_erased'
@@ -3923,6 +4015,15 @@ export const ROUTES = {
   getKey: { method: 'GET', path: '/v1/keys/{key_id}', actor: 'anyone', repeatable: true },
   rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate', actor: 'anyone', repeatable: false },
   revokeKey: { method: 'POST', path: '/v1/keys/{key_id}/revoke', actor: 'anyone', repeatable: true },
+  createOauthClient: { method: 'POST', path: '/v1/oauth/clients', actor: 'anyone', repeatable: false },
+  listOauthClients: { method: 'GET', path: '/v1/oauth/clients', actor: 'anyone', repeatable: true },
+  removeOauthClient: {
+    method: 'POST',
+    path: '/v1/oauth/clients/{client_id}/remove',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  revokeTokens: { method: 'POST', path: '/v1/oauth/revoke', actor: 'anyone', repeatable: true },
   listAudit: { method: 'GET', path: '/v1/audit', actor: 'anyone', repeatable: true },
   exportPrincipal: {
     method: 'POST',
@@ -4370,6 +4471,29 @@ export abstract class Operations {
   /** Revoke a key. For admins: ends a key. Every server refuses it within a second, and ends the requests that still wait with it. */
   revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<RevokeKeyAnswer> {
     return this.call(ROUTES.revokeKey, input, options)
+  }
+
+  /** Register an OAuth client. For admins: registers a client that people of your tenant can allow to get access tokens from this server. The client is public: it uses PKCE and has no secret. */
+  createOauthClient(input: CreateOauthClientInput, options?: CallOptions): Promise<CreateOauthClientAnswer> {
+    return this.call(ROUTES.createOauthClient, input, options)
+  }
+
+  /** List OAuth clients. For admins: the OAuth clients that admins of your tenant have registered. Repeat with next_cursor until it is null. */
+  listOauthClients(
+    input: ListOauthClientsInput = {},
+    options?: CallOptions,
+  ): Promise<ListOauthClientsAnswer> {
+    return this.call(ROUTES.listOauthClients, input, options)
+  }
+
+  /** Remove an OAuth client. For admins: removes a client and ends all of its tokens. Every server refuses them within a second. */
+  removeOauthClient(input: RemoveOauthClientInput, options?: CallOptions): Promise<RemoveOauthClientAnswer> {
+    return this.call(ROUTES.removeOauthClient, input, options)
+  }
+
+  /** Revoke access tokens. For admins: ends all access and refresh tokens that this server has issued for a principal, or for the whole tenant if none is named. Every server refuses them within a second, and their clients have to be allowed again. */
+  revokeTokens(input: RevokeTokensInput = {}, options?: CallOptions): Promise<RevokeTokensAnswer> {
+    return this.call(ROUTES.revokeTokens, input, options)
   }
 
   /** List the audit log. For admins: security events of your tenant, newest first: refused requests, keys, admin actions, sign-ins. A page may be empty although next_cursor is not null: repeat until it is null. */

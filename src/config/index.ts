@@ -12,7 +12,7 @@ import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
 import { listenerProblems } from './listener.ts'
-import { type OauthValues, oauthProblems, oauthTable, oauthWarnings } from './oauth.ts'
+import { type OauthValues, oauthProblems, oauthServerProblems, oauthTable, oauthWarnings } from './oauth.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
 import { fileSettingOf, readSecretFiles } from './secret-files.ts'
@@ -110,6 +110,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(email.success ? emailProblems(email.data) : []),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
+    ...(oauth.success && server.success ? oauthServerProblems(oauth.data, server.data) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
     ...raw,

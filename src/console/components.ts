@@ -174,6 +174,7 @@ const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number)
   saved: ['Saved. The change is in effect.'],
   removed: ['Removed.'],
   revoked: ['Revoked. Every server refuses the key within a second.'],
+  tokens_revoked: ['Revoked. Every server refuses the tokens within a second.'],
   ended: (done) => [`The session has ended.${done > 0 ? ` Canceled ${tasks(done)}.` : ''}`],
   elsewhere: ['Another server has this session. It ends there.', 'plain'],
   left: ['You are signed out.', 'plain'],

@@ -12,9 +12,10 @@ import { checkHost, type GuardSettings } from '../http/guard.ts'
 import { HttpOrigin, requestIdHeader } from '../http/origin.ts'
 import { link, textIn } from './fields.ts'
 import { icon, layout } from './layout.ts'
+import { type Authorizations, authorizationPage, failedAuthorizationPage } from './pages/authorization.ts'
 import { errorPage, followLinkPage, loginPage } from './pages/public.ts'
 import { findRoute, pageOf } from './routes.ts'
-import { loadAssets, send, sendAsset, sendRedirect } from './send.ts'
+import { loadAssets, SAFETY, send, sendAsset, sendRedirect } from './send.ts'
 import { callerFor, checkSameOrigin, readCookie, type SignIn, SignIns, writeCookie } from './sign-in.ts'
 import type { Page, Reply, Visit } from './visit.ts'
 
@@ -25,8 +26,12 @@ export interface ConsoleOptions {
   readonly maxBodyBytes: number
   /** Signs the cookies of sign-ins. */
   readonly secret: Buffer
+  /** Where people decide about OAuth clients; undefined without an authorization server. */
+  readonly authorizations?: Authorizations | undefined
   readonly onError: (error: unknown) => void
 }
+
+const AUTHORIZATION_PATH = /^\/console\/oauth\/[\w-]+$/
 
 /** The name of the person on a server that requires no key. */
 const OPERATOR = 'operator'
@@ -68,6 +73,12 @@ export class Console {
   /** Ends the event streams of open pages. */
   close(): void {
     this.#streams.stop()
+  }
+
+  /** The document for a person whose authorization of an OAuth client has failed. */
+  renderAuthorizationError(description: string): { readonly html: string; readonly headers: object } {
+    const page = layout(failedAuthorizationPage(description), { assets: this.#assets })
+    return { html: String(page), headers: SAFETY }
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -128,6 +139,12 @@ export class Console {
       return gate.call(operation, { ...caller, origin }, Object.fromEntries(given), disconnected.signal)
     }
     const token = this.#signIns.formToken(signIn)
+    const { authorizations } = this.#options
+    if (authorizations !== undefined && AUTHORIZATION_PATH.test(pathname)) {
+      const asking = { ...caller, origin }
+      const visit = { authorizations, request, response, caller: asking, path: pathname, form, token }
+      return this.#show(response, await authorizationPage(visit))
+    }
     let reply: Reply
     try {
       const { route, params } = findRoute(request.method ?? 'GET', pathname)

@@ -22,7 +22,7 @@ const POLICY = [
  * With no-referrer, browsers would also hide the origin of the console's own forms. same-origin reveals as little to
  * other sites, and the origin shows that a form is our own.
  */
-const SAFETY = {
+export const SAFETY = {
   'Content-Security-Policy': POLICY,
   'Referrer-Policy': 'same-origin',
 } as const

@@ -11,6 +11,7 @@ export const SECTIONS = [
   'upstreams',
   'policies',
   'keys',
+  'clients',
   'audit',
   'usage',
 ] as const

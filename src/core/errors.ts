@@ -157,6 +157,12 @@ export const ERRORS = {
     message: 'There is no such key.',
     hint: 'Check the key_id; list_keys lists the keys of the tenant.',
   },
+  CLIENT_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such OAuth client.',
+    hint: 'Check the client_id; list_oauth_clients lists the clients of the tenant.',
+  },
   KEY_NOT_ACTIVE: {
     http: 409,
     retryable: false,

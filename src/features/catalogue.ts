@@ -10,6 +10,7 @@ import { complete, completeMany, fail } from './leases/complete.ts'
 import { leaseNext } from './leases/lease-next.ts'
 import { releaseLease, renewLease, renewMany, reportCancel, startTask } from './leases/lease-operations.ts'
 import { reportProgress } from './leases/report-progress.ts'
+import { createOauthClient, listOauthClients, removeOauthClient, revokeTokens } from './oauth/operations.ts'
 import {
   getPolicy,
   listPolicies,
@@ -140,6 +141,10 @@ export const CATALOGUE = [
   getKey,
   rotateKey,
   revokeKey,
+  createOauthClient,
+  listOauthClients,
+  removeOauthClient,
+  revokeTokens,
   listAudit,
   exportPrincipal,
   erasePrincipal,

@@ -126,6 +126,10 @@ export function openGate(options: GateOptions) {
     secretFor: (purpose: string) => engine.secretFor(purpose),
     /** The issued keys of all tenants. */
     keys: services.keys,
+    /** The number of a tenant. */
+    tenant: (name: string) => engine.tenant(name),
+    /** What the authorization server stores. */
+    oauth: services.oauth,
     /** The audit log. */
     audit: {
       record: (event: AuditEvent) => audit.record(event),

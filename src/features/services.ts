@@ -6,6 +6,7 @@ import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
 import { type Address, Links } from './links.ts'
+import { Oauth } from './oauth/oauth.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
 import { Erasures } from './privacy/erasures.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
@@ -63,6 +64,7 @@ export class Services {
   readonly blockedTools: BlockedTools
   readonly toolCalls: ToolCallQueue
   readonly keys: Keys
+  readonly oauth: Oauth
   readonly links: Links
   readonly audit: AuditLog
   readonly keyUses: KeyUses
@@ -91,6 +93,7 @@ export class Services {
     this.cancellations = new Cancellations(engine)
     this.toolCalls = new ToolCallQueue(this)
     this.keys = new Keys(engine)
+    this.oauth = new Oauth(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
     this.erasures = new Erasures(this)

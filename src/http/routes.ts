@@ -10,6 +10,7 @@ import { checkHostAndOrigin } from './guard.ts'
 import { inboundEmail } from './inbound-email.ts'
 import { leaseProtocol } from './lease-protocol.ts'
 import { monitoringEndpoints, respondHealth } from './monitoring.ts'
+import { oauthClients } from './oauth-clients.ts'
 import { docsPage } from './openapi/docs-page.ts'
 import { openApi } from './openapi/openapi.ts'
 import { restRoute } from './rest.ts'
@@ -25,6 +26,8 @@ export interface Mounted {
   readonly mcp?: Handler
   /** Also handles the paths below /console. */
   readonly console?: Handler
+  /** The authorization server, below /oauth and at the paths of its metadata. */
+  readonly oauth?: Handler
 }
 
 /** Routes that are not operations of the catalogue. */
@@ -35,6 +38,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...leaseProtocol,
   ...workerPort,
   ...workerKeys,
+  oauthClients,
   inboundEmail,
 ]
 
@@ -120,7 +124,19 @@ function resourceRoutes(context: Context): Route[] {
 /** The console has its own router below /console. */
 const CONSOLE_PATHS = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
 
-function mountedRoutes({ mcp, console }: Mounted): Route[] {
+const OAUTH_PATHS = [
+  '/oauth/authorize',
+  '/oauth/authorize/{request}',
+  '/oauth/token',
+  '/oauth/revoke',
+  '/oauth/introspect',
+  '/oauth/jwks',
+  '/oauth/register',
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+]
+
+function mountedRoutes({ mcp, console, oauth }: Mounted): Route[] {
   const mount = (handler: Handler | undefined, path: string): Route[] => {
     if (handler === undefined) return []
     const handle = ({ request, response, id }: Exchange) => {
@@ -129,5 +145,9 @@ function mountedRoutes({ mcp, console }: Mounted): Route[] {
     }
     return [{ method: 'ANY', path, handle }]
   }
-  return [...mount(mcp, '/mcp'), ...CONSOLE_PATHS.flatMap((path) => mount(console, `/console${path}`))]
+  return [
+    ...mount(mcp, '/mcp'),
+    ...CONSOLE_PATHS.flatMap((path) => mount(console, `/console${path}`)),
+    ...OAUTH_PATHS.flatMap((path) => mount(oauth, path)),
+  ]
 }

@@ -184,6 +184,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
 }
 
 function variable([name, otherwise]: readonly unknown[], place: Place): Part {
+  if (typeof name === 'boolean') throw new ConditionError('has a variable name that is not text')
   noteRoot(name, place)
   const fallback = compile(otherwise ?? null, inside(place))
   if (!isObject(name) && !Array.isArray(name)) {

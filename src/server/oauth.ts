@@ -1,9 +1,13 @@
 import { AccessTokens } from '../auth/access-tokens.ts'
+import type { TokenVerifier } from '../auth/credential.ts'
+import { GrantedTokens } from '../auth/granted-tokens.ts'
+import { OwnIssuer } from '../auth/own-issuer.ts'
 import { ProtectedResource, RESOURCE_PATHS } from '../auth/protected-resource.ts'
 import { RemoteIssuer } from '../auth/remote-issuer.ts'
 import type { Config } from '../config/index.ts'
 import { guardedFetch } from '../egress/fetch.ts'
 import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
+import type { Oauth as StoredOauth } from '../features/oauth/oauth.ts'
 import { egressOf } from './egress.ts'
 
 /** The audience of tokens that name the product instead of the URL of the server. */
@@ -12,17 +16,28 @@ const GENERAL_AUDIENCE = 'asyncgate-api'
 const MAX_DOCUMENT_BYTES = 256 * 1024
 
 export interface Oauth {
-  readonly tokens: AccessTokens
+  readonly tokens: TokenVerifier & { stop(): void }
   readonly resource: ProtectedResource
 }
 
-/** Access tokens as credentials; undefined if no issuer is configured. */
+/** Access tokens as credentials; undefined if none are accepted. */
 export function openOauth(
   { oauth, server }: Pick<Config, 'oauth' | 'server'>,
+  stored: StoredOauth,
   url: () => string,
   onError: (error: unknown) => void,
 ): Oauth | undefined {
   const { oauth_issuer: issuer, oauth_audience } = oauth
+  if (oauth.oauth_server) {
+    const tokens = new AccessTokens({
+      issuer: new OwnIssuer(url, stored.signingKeys),
+      audiences: () => RESOURCE_PATHS.map((path) => url() + path),
+    })
+    return {
+      tokens: new GrantedTokens(tokens, stored.grants, onError),
+      resource: new ProtectedResource({ url, authorizationServers: () => [url()] }),
+    }
+  }
   if (issuer === null) return undefined
   const tokens = new AccessTokens({
     issuer: new RemoteIssuer({

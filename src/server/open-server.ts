@@ -2,6 +2,7 @@ import { Authenticator } from '../auth/credential.ts'
 import { IssuedKeys } from '../auth/issued-keys.ts'
 import type { Config } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
+import type { Console } from '../console/console.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import { type Gate, openGate } from '../features/gate.ts'
 import type { Address } from '../features/links.ts'
@@ -16,6 +17,7 @@ import { type StdioOptions, serveStdioMcp } from '../mcp/transport/stdio.ts'
 import type { RuleDraft } from '../policy/rule.ts'
 import type { Store } from '../store/store.ts'
 import { ResourceStack } from '../util/resource-stack.ts'
+import { openAuthorizationServer } from './authorization-server.ts'
 import { certificateFiles, certificateWarnings, readCertificate } from './certificate.ts'
 import { limitsOf } from './connection-limits.ts'
 import { requireIsolation } from './database-isolation.ts'
@@ -109,7 +111,8 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
     if (problem !== undefined) warn(`${problem.message} ${problem.fix}`)
     const issued = new IssuedKeys(opened.gate.keys, onError)
     stack.defer(() => issued.stop())
-    const oauth = openOauth(config, () => address?.url ?? '', onError)
+    const url = () => address?.url ?? ''
+    const oauth = openOauth(config, opened.gate.oauth, url, onError)
     stack.defer(() => oauth?.tokens.stop())
     const shared = {
       gate: opened.gate,
@@ -124,7 +127,15 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
     }
     // Long polls end in all of them at the same time. A client that repeats one is answered within the grace period.
     const endpoints = stack.group()
-    const console = await openConsole(auth, shared, onError)
+    let console: Console | undefined
+    const authorization =
+      oauth &&
+      (await openAuthorizationServer(config, {
+        ...{ ...shared, tokens: oauth.tokens, issued, url, onError },
+        renderError: (description) => console?.renderAuthorizationError(description),
+      }))
+    stack.defer(() => authorization?.stop())
+    console = await openConsole(auth, { ...shared, authorizations: authorization?.authorizations }, onError)
     endpoints.defer(() => console?.close())
     const mcp = createMcpEndpoint({
       ...shared,
@@ -147,6 +158,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
       inboundMail,
       siblings,
       ...(console && { console: console.handle.bind(console) }),
+      ...(authorization && { oauth: authorization.handle }),
     })
     endpoints.defer(() => server.close())
     address = { url: withoutSlash(public_url ?? reachable(server.url)), console: console !== undefined }

@@ -32,6 +32,7 @@ export function checkPackages({ results, email, oauth }: Config): void {
     IMAP_URL: email?.imap ? ['imapflow', 'postal-mime'] : [],
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
     OAUTH_ISSUER: oauth.oauth_issuer === null ? [] : ['jose'],
+    OAUTH_SERVER: oauth.oauth_server ? ['jose', 'oidc-provider'] : [],
   }
   const missing = Object.entries(needed).flatMap(([setting, packages]) =>
     packages.filter((name) => !isInstalled(name)).map((name) => ({ setting, name })),
@@ -177,7 +178,7 @@ export async function openBilling(
 /** The web console; undefined if it is switched off. */
 export async function openConsole(
   settings: AuthSettings & { readonly console: boolean },
-  shared: Pick<ConsoleOptions, 'gate' | 'authenticator' | 'guard' | 'maxBodyBytes'>,
+  shared: Pick<ConsoleOptions, 'gate' | 'authenticator' | 'guard' | 'maxBodyBytes' | 'authorizations'>,
   onError: (error: unknown) => void,
 ): Promise<Console | undefined> {
   if (!settings.console) return undefined

@@ -54,6 +54,7 @@ export class Memory {
       this.#note('mailed_task', input.task_id)
     }
     this.#note('key', answer.key_id)
+    this.#note('client', answer.client_id)
     if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
     for (const fields of [answer, ...results].filter(isFields)) {

@@ -41,6 +41,8 @@ const NAMES: ByName = {
   cursor: often(known('cursor'), nowhere),
   email_id: often(known('email'), nowhere),
   key_id: often(known('key'), nowhere),
+  client_id: often(known('client'), nowhere),
+  redirect_uris: often(of(['https://app.example/callback']), of(['http://app.example/'], [])),
   to: often(of('gate+alice@agents.example', 'gate+bob@agents.example'), of('x@y.example', 'a\r\nb@c')),
   subject: often(of('né', 'A note'), of('a\nb')),
   attachments: often(of([], [{ filename: 'a.txt', content: 'aGk=' }]), of([{ filename: 'a', content: '?' }])),
@@ -289,6 +291,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   get_task_type: 3,
   create_key: 3,
   rotate_key: 3,
+  create_oauth_client: 3,
+  remove_oauth_client: 3,
 }
 
 const total = OPERATIONS.reduce((sum, { name }) => sum + weightOf(name), 0)

@@ -327,6 +327,7 @@ const CASES: readonly Case[] = [
     body: { details: expect.objectContaining({ rule_id: 'no-jobs' }) },
   },
   { code: 'ERASURE_NOT_FOUND', provoke: ({ get }) => get('/v1/principals/human/carol/erasure', ROOT) },
+  { code: 'CLIENT_NOT_FOUND', provoke: ({ post }) => post('/v1/oauth/clients/none/remove', ROOT) },
   { code: 'KEY_NOT_FOUND', provoke: ({ get }) => get('/v1/keys/none', ROOT) },
   {
     code: 'KEY_NOT_ACTIVE',

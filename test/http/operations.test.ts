@@ -4,6 +4,7 @@ import { describeGates } from '../support/gates.ts'
 import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { keyChecks } from './key-checks.ts'
+import { oauthChecks } from './oauth-checks.ts'
 import { policyChecks } from './policy-checks.ts'
 import { privacyChecks } from './privacy-checks.ts'
 import { questionChecks } from './question-checks.ts'
@@ -502,6 +503,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...sessionChecks,
   ...policyChecks,
   ...keyChecks,
+  ...oauthChecks,
   ...auditChecks,
   ...privacyChecks,
   ...usageChecks,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import jsonLogic from 'json-logic-js'
 import { describe, expect, test, vi } from 'vitest'
-import { compileCondition } from '../../src/policy/condition.ts'
+import { ConditionError, compileCondition } from '../../src/policy/condition.ts'
 import type { ConditionData } from '../../src/policy/condition-data.ts'
 
 const NOTHING: ConditionData = {
@@ -68,8 +68,9 @@ describe('conditions', () => {
     ['an unknown variable in missing', { missing: ['amount'] }],
     ['a tree that is too deep', nest(40)],
     ['a tree that is too large', { or: Array.from({ length: 600 }, () => 1) }],
+    ['a variable name that is not text', { '==': [{ var: true }, 1] }],
   ])('a condition is refused: %s', (_, logic) => {
-    expect(() => compileCondition(logic)).toThrow()
+    expect(() => compileCondition(logic)).toThrow(ConditionError)
   })
 
   test('a condition cannot write to the console', () => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isInstalled, loadOptional, MissingPackage } from '../../src/util/load-optional.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const OPTIONAL = ['@aws-sdk', 'imapflow', 'jose', 'nodemailer', 'postal-mime']
+const OPTIONAL = ['@aws-sdk', 'imapflow', 'jose', 'nodemailer', 'oidc-provider', 'postal-mime']
 
 describe('loadOptional', () => {
   const notFound = () => Promise.reject(Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' }))
@@ -79,6 +79,11 @@ describe.skipIf(!existsSync(join(ROOT, 'dist')))('an installation without the op
       { ASYNCGATE_OAUTH_ISSUER: 'https://id.example' },
       'OAUTH_ISSUER needs the package jose',
       'npm install jose\n',
+    ],
+    [
+      { ASYNCGATE_OAUTH_SERVER: 'true' },
+      'OAUTH_SERVER needs the package oidc-provider',
+      'npm install jose oidc-provider\n',
     ],
   ])('serve refuses to start with %j and prints the npm install line', async (env, problem, fix) => {
     const { code, stderr } = await run(['serve', '--port', '0'], {

@@ -35,6 +35,22 @@ export const AUDIT_EVENTS = {
   key_created: { severity: 'info', outcome: 'success', meaning: 'A key was created.' },
   key_rotated: { severity: 'info', outcome: 'success', meaning: 'A key was replaced by a new one.' },
   key_revoked: { severity: 'info', outcome: 'success', meaning: 'A key was revoked.' },
+  token_granted: {
+    severity: 'info',
+    outcome: 'success',
+    meaning: 'A person allowed an OAuth client to get access tokens. The subject is the client.',
+  },
+  token_revoked: {
+    severity: 'info',
+    outcome: 'success',
+    meaning: 'An OAuth client or an admin ended access tokens.',
+  },
+  token_reused: {
+    severity: 'critical',
+    outcome: 'failure',
+    meaning:
+      'A code or refresh token was used twice, so it may be stolen. All tokens of its grant ended. The subject is the client.',
+  },
   admin_action: {
     severity: 'info',
     outcome: 'success',

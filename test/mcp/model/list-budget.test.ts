@@ -64,6 +64,19 @@ const LISTS: Readonly<Record<string, List>> = {
         }),
       ),
   },
+  list_oauth_clients: {
+    member: 'clients',
+    key: 'client_id',
+    rows: 20,
+    seed: ({ gate }) =>
+      each((i) =>
+        gate.createOauthClient(ROOT, {
+          client_name: `${words(10)} ${i}`.slice(0, 100),
+          redirect_uris: [`https://app.example/${uuid(i)}/callback`],
+          scopes: ['tasks:read', 'tasks:write', 'tasks:lease', 'receipts:read', 'receipts:ack', 'admin:read'],
+        }),
+      ),
+  },
   list_audit: {
     member: 'events',
     key: 'subject',

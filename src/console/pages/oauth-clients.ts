@@ -1,0 +1,133 @@
+import type { z } from 'zod'
+import { SCOPE_DESCRIPTIONS, SCOPES } from '../../core/scopes.ts'
+import { CLIENT_KINDS } from '../../features/oauth/client-record.ts'
+import {
+  createOauthClient,
+  listOauthClients,
+  removeOauthClient,
+  revokeTokens,
+} from '../../features/oauth/operations.ts'
+import { type Html, html } from '../../util/html.ts'
+import {
+  empty,
+  facts,
+  faultBox,
+  form,
+  heading,
+  identifier,
+  line,
+  notice,
+  statusOf,
+  time,
+} from '../components.ts'
+import { itemPath, link, textIn } from '../fields.ts'
+import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
+
+type Client = z.output<typeof createOauthClient.output>
+
+const LIST = '/console/clients'
+const PAGE = 50
+
+export const oauthClientRoutes = [
+  page('/clients', showClients),
+  action(
+    '/clients',
+    async ({ call, form: sent }) => {
+      const scopes = sent.getAll('scope')
+      await call(createOauthClient, {
+        client_name: textIn(sent, 'name'),
+        redirect_uris: (sent.get('redirects') ?? '').split(/\s+/).filter(Boolean),
+        principal_kind: textIn(sent, 'kind'),
+        scopes: scopes.length > 0 ? scopes : undefined,
+      })
+      return redirect(LIST, { notice: 'saved' })
+    },
+    showClients,
+  ),
+  action('/clients/{client_id}/remove', async ({ call, params: { client_id } }) => {
+    await call(removeOauthClient, { client_id })
+    return redirect(LIST, { notice: 'removed' })
+  }),
+  action(
+    '/clients/tokens/revoke',
+    async ({ call, form: sent }) => {
+      const id = textIn(sent, 'id')
+      await call(revokeTokens, { principal: id && { kind: textIn(sent, 'kind'), id } })
+      return redirect(LIST, { notice: 'tokens_revoked' })
+    },
+    showClients,
+  ),
+]
+
+async function showClients(visit: Visit): Promise<Reply> {
+  const { call, query, token, now, fault } = visit
+  const found = await call(listOauthClients, { limit: PAGE, cursor: textIn(query, 'cursor') })
+  const { clients, next_cursor } = found
+  return {
+    title: 'OAuth clients',
+    section: 'clients',
+    status: statusOf(fault),
+    body: html`${heading('OAuth clients')}
+${notice(query)}
+${faultBox(fault)}
+<p class="soft">Programs that a person can allow to get access tokens from this server, if ASYNCGATE_OAUTH_SERVER is set.</p>
+${createForm(visit)}
+${revokeForm(token)}
+${
+  clients.length === 0
+    ? empty('There are no clients.', 'Clients that use the URL of a metadata document need no registration.')
+    : html`<ul class="cards">${clients.map((client) => card(client, token, now))}</ul>`
+}
+${next_cursor !== null && html`<p><a class="button" href="${link(LIST, { cursor: next_cursor })}">Next page</a></p>`}`,
+  }
+}
+
+function kinds(id: string, chosen: string): Html {
+  return html`<select id="${id}" name="kind">${CLIENT_KINDS.map(
+    (kind) => html`<option${kind === chosen && html` selected`}>${kind}</option>`,
+  )}</select>`
+}
+
+function createForm({ form: sent, token, fault }: Visit): Html {
+  const value = (name: string) => sent.get(name) ?? ''
+  return html`<details class="card"${fault !== undefined && html` open`}><summary>New client</summary>${form(
+    token,
+    LIST,
+    html`<label for="name">Name</label><input id="name" name="name" required maxlength="100" value="${value('name')}">
+<label for="redirects">Redirect URIs, one per line</label><textarea id="redirects" name="redirects" required rows="3">${value('redirects')}</textarea>
+<label for="kind">Its tokens speak for</label>${kinds('kind', value('kind') || 'agent')}
+<fieldset><legend>Scopes that it can ask for</legend>${SCOPES.map(
+      (scope) =>
+        html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${sent.getAll('scope').includes(scope) && html` checked`}> ${scope} <span class="soft">${SCOPE_DESCRIPTIONS[scope]}</span></label>`,
+    )}<p class="hint">None: the usual scopes of its kind.</p></fieldset>
+<button class="button primary">Register client</button>`,
+  )}</details>`
+}
+
+function revokeForm(token: string): Html {
+  return html`<details class="card"><summary>Revoke tokens</summary>${form(
+    token,
+    `${LIST}/tokens/revoke`,
+    html`<label for="revoke-kind">Kind of principal</label>${kinds('revoke-kind', 'agent')}
+<label for="revoke-id">Name of the principal</label><input id="revoke-id" name="id" maxlength="255">
+<p class="hint">Empty: all tokens of the tenant. Every server refuses them within a second.</p>
+<button class="button danger">Revoke tokens</button>`,
+  )}</details>`
+}
+
+function card(client: Client, token: string, now: number): Html {
+  const { client_id, client_name, principal_kind, scopes, redirect_uris, created_at, created_by } = client
+  return html`<li class="card"><div class="card-head"><h2>${line(client_name, 100)}</h2></div>
+${facts([
+  { name: 'Client id', value: identifier(client_id) },
+  { name: 'Speaks for', value: principal_kind },
+  { name: 'Scopes', value: scopes.join(', ') },
+  { name: 'Redirects to', value: redirect_uris.map((uri) => html`<div>${line(uri, 200)}</div>`) },
+  { name: 'Registered', value: html`${time(created_at, now)} by ${line(created_by, 80)}` },
+])}
+<details><summary>Remove</summary>${form(
+    token,
+    `${itemPath('clients', client_id)}/remove`,
+    html`<p>All of its tokens end within a second.</p><button class="button danger">Remove client</button>`,
+  )}</details></li>`
+}
