@@ -7,7 +7,8 @@ import type { Engine } from '../../engine/engine.ts'
 import type { TaskLine } from '../../store/reads.ts'
 import type { Mail } from '../email/email.ts'
 import type { Keys } from '../keys/keys.ts'
-import { removeStoredResults } from '../results/archive-task-result.ts'
+import type { Oauth } from '../oauth/oauth.ts'
+import { removeStoredResults } from '../results/remove-results.ts'
 import type { ResultStore } from '../results/result-store.ts'
 import type { ErasureRecord } from './erasure-record.ts'
 
@@ -23,6 +24,7 @@ const REASON = 'The data of the owner of the task is erased.'
 export interface ErasureDeps {
   readonly engine: Engine
   readonly keys: Keys
+  readonly oauth: Pick<Oauth, 'grants'>
   readonly mail: Mail | undefined
   readonly results: ResultStore | undefined
 }
@@ -53,9 +55,12 @@ export class ErasureRun {
     }
   }
 
-  /** First of all, so that nothing more comes from these keys. */
+  /** First of all, so that nothing more comes from these keys, nor from tokens. */
   async #eraseKeys(record: ErasureRecord): Promise<ErasureRecord> {
-    const { keys } = this.#deps
+    const { keys, oauth } = this.#deps
+    await oauth.grants.revokeMatching(this.#tenant, ({ principal, person }) =>
+      [principalKey(principal), `human:${person}`].includes(this.#principal),
+    )
     const page = await keys.page(this.#tenant, String(record.position ?? ''), PER_STEP)
     const own = page.filter(({ principal }) => principalKey(principal) === this.#principal)
     for (const { key_id } of own) await keys.erase(this.#tenant, key_id, record.requested_by)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { CARRIED, isPointer, pointersIn } from '../../core/artifact.ts'
+import { isPointer } from '../../core/artifact.ts'
 import { seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import type { InboxMark } from '../../core/inbox.ts'
-import { canonical, parseCanonical } from '../../core/json/json.ts'
+import { canonical } from '../../core/json/json.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
-import { type DoneTask, isOpen } from '../../core/task.ts'
+import { isOpen } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
@@ -13,7 +13,8 @@ import { taskId, text, time } from '../input.ts'
 import { readableTask, taskIdInput } from '../tasks/read-task.ts'
 import { noteArchived } from './archived-at.ts'
 import { fetchResult, MAX_LENGTH } from './fetch-task-result.ts'
-import { type ResultDeps, reporting } from './put.ts'
+import type { ResultDeps } from './put.ts'
+import { removeStoredResults } from './remove-results.ts'
 import { MEMORY_KINDS } from './result-store.ts'
 
 const archivedShape = z.object({
@@ -66,26 +67,6 @@ async function archiveResult(
     archived_at: isoTime(at),
     result_removed: !isInline,
   }
-}
-
-/** Removes what channels store of a result, and resolves with the number of removed objects. */
-export async function removeStoredResults(
-  { engine, results }: ResultDeps,
-  { task_id, outcome: { artifacts } }: DoneTask,
-): Promise<number> {
-  const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
-  const stored = pointers.filter(
-    ({ channel, pointer }) => !pointer.startsWith(CARRIED) && results?.has(channel),
-  )
-  for (const { pointer } of stored) {
-    await reporting(engine, async () => results?.ack(task_id, pointer)).catch(unlessGone)
-  }
-  return stored.length
-}
-
-/** A pointer of another task cannot be archived here, and a result that is gone needs no removal. */
-function unlessGone(error: unknown): void {
-  if (!(error instanceof Fault && error.code === 'RESULT_NOT_FOUND')) throw error
 }
 
 /** A result that is too large to be sent as a whole is refused, and nothing is removed before the memory has stored it. */

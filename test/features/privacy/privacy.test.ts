@@ -142,6 +142,30 @@ describeGates('privacy', (open) => {
     expect(await gate.getKey(admin(), { key_id: other.key_id })).toMatchObject({ state: 'active' })
   })
 
+  it('access tokens of an erased principal are revoked, also those that it granted for agents', async () => {
+    const { gate } = await open()
+    const { tenant } = await gate.tenant('default')
+    const grant = (kind: 'agent' | 'human', person: string) =>
+      gate.oauth.grants.create(tenant, {
+        tenant: 'default',
+        person,
+        key_id: null,
+        principal: { kind, id: person },
+        client_id: 'c',
+        client_name: 'an application',
+        expires_at: Date.now() + 60_000,
+      })
+    const [own, forAgent, other] = [
+      await grant('human', 'ann'),
+      await grant('agent', 'ann'),
+      await grant('agent', 'bob'),
+    ]
+    await erase(gate, { kind: 'human', id: 'ann' })
+    expect(await gate.oauth.grants.find(own.grant_id)).toBeUndefined()
+    expect(await gate.oauth.grants.find(forAgent.grant_id)).toBeUndefined()
+    expect(await gate.oauth.grants.find(other.grant_id)).toBeDefined()
+  })
+
   it('results in channels are removed', async () => {
     const { results, folder } = resultsOnDisk()
     const { gate } = await open({ results })
