@@ -11,6 +11,13 @@ import {
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
+import {
+  type LimitsValues,
+  limitsProblems,
+  limitsTable,
+  type RateLimitConfig,
+  rateLimitsOf,
+} from './limits.ts'
 import { type OauthValues, oauthProblems, oauthTable, oauthWarnings } from './oauth.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
@@ -45,6 +52,8 @@ export interface Config {
   /** Null if email is disabled. */
   readonly email: EmailConfig | null
   readonly oauth: OauthValues
+  readonly limits: LimitsValues
+  readonly rateLimits: RateLimitConfig
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -95,7 +104,8 @@ export function reportConfig(options: ConfigOptions): Report {
   const email = emailTable.safeParse(raw)
   const results = resultsTable.safeParse(raw)
   const oauth = oauthTable.safeParse(raw)
-  const issues = [server, engine, results, email, oauth].flatMap((table) => table.error?.issues ?? [])
+  const limits = limitsTable.safeParse(raw)
+  const issues = [server, engine, results, email, oauth, limits].flatMap((table) => table.error?.issues ?? [])
   const problems = [
     ...file.problems,
     ...environment.problems,
@@ -104,6 +114,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(email.success ? emailProblems(email.data) : []),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
+    ...(limits.success ? limitsProblems(limits.data) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
     ...raw,
@@ -112,6 +123,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...results.data,
     ...email.data,
     ...oauth.data,
+    ...limits.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -129,6 +141,7 @@ export function reportConfig(options: ConfigOptions): Report {
       results.success &&
       email.success &&
       oauth.success &&
+      limits.success &&
       problems.length === 0 && {
         config: assemble(
           server.data,
@@ -136,7 +149,8 @@ export function reportConfig(options: ConfigOptions): Report {
           results.data,
           email.data,
           oauth.data,
-          isGiven('instance_id'),
+          limits.data,
+          isGiven,
         ),
       }),
   }
@@ -148,7 +162,8 @@ function assemble(
   results: ResultsValues,
   emailValues: EmailValues,
   oauth: OauthValues,
-  idIsGiven: boolean,
+  limits: LimitsValues,
+  isGiven: (name: string) => boolean,
 ): Config {
   const email = emailOf(emailValues)
   const { escalation_targets, escalation_lease_expiry_class } = server
@@ -161,7 +176,12 @@ function assemble(
     results,
     email,
     oauth,
-    refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...emailRefusals(email)],
+    limits,
+    rateLimits: rateLimitsOf(limits, server, isGiven),
+    refusals: [
+      ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
+      ...emailRefusals(email),
+    ],
     warnings: [...warnings(server), ...oauthWarnings(oauth, server)],
   }
 }

@@ -413,6 +413,14 @@ export class Fault extends Error {
   }
 }
 
+/** The details that the body of an error also has as its own fields. */
+export function liftedDetails({ code, details }: Fault): object {
+  const { required_role, your_role, retry_after_seconds, limit, window } = details
+  if (code === 'RATE_LIMIT_EXCEEDED' && window !== undefined)
+    return { retry_after: retry_after_seconds, limit, window }
+  return required_role === undefined ? {} : { required_role, your_role }
+}
+
 export function invalid(path: string, problem: string): Fault {
   return new Fault('VALIDATION_ERROR', { path, problem }, `${path || 'input'}: ${problem}`)
 }

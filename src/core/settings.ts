@@ -50,6 +50,16 @@ export interface Settings {
   readonly max_pending_bytes: number
 }
 
+/** The settings that can be set for each tenant. */
+export const QUOTAS = [
+  'max_active_tasks',
+  'max_concurrent_leases',
+  'max_payload_bytes',
+] as const satisfies readonly (keyof Settings)[]
+
+export type QuotaName = (typeof QUOTAS)[number]
+export type Quotas = Pick<Settings, QuotaName>
+
 export const DEFAULT_SETTINGS: Settings = {
   instance_id: 'asyncgate-1',
   claim_order: 'fair',

@@ -5,6 +5,8 @@ import type { Mail } from './email/email.ts'
 import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
+import { NO_RATE_LIMITS, type RateLimitOptions, RateLimits } from './limits/rate-limits.ts'
+import { TenantLimitsRegistry } from './limits/tenant-limits.ts'
 import { type Address, Links } from './links.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
@@ -37,6 +39,8 @@ export interface ServicesOptions extends EngineOptions {
   readonly policy?: PolicyOptions
   /** How long events of the audit log are stored. */
   readonly auditRetentionDays?: number
+  /** Without it nothing is limited. */
+  readonly rateLimits?: RateLimitOptions
 }
 
 /** The registries and ports that operations use, on top of the engine. */
@@ -63,6 +67,8 @@ export class Services {
   readonly links: Links
   readonly audit: AuditLog
   readonly keyUses: KeyUses
+  readonly limits: TenantLimitsRegistry
+  readonly rateLimits: RateLimits
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
@@ -88,6 +94,9 @@ export class Services {
     this.keys = new Keys(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
+    const rates = options.rateLimits ?? NO_RATE_LIMITS
+    this.limits = new TenantLimitsRegistry(engine, rates)
+    this.rateLimits = new RateLimits({ engine, registry: this.limits, audit: this.audit }, rates)
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -103,6 +112,7 @@ export class Services {
     await Promise.all([
       this.taskTypes.stop(),
       this.policies.stop(),
+      this.limits.stop(),
       this.workers.drains.stop(),
       this.schemas.close(),
     ])

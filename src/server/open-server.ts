@@ -8,6 +8,7 @@ import type { Address } from '../features/links.ts'
 import { NO_POLICIES } from '../features/policies/copy.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
+import { Clients } from '../http/clients.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import { listingOf } from '../mcp/tools/listing.ts'
 import type { TaskToolSource } from '../mcp/tools/tool.ts'
@@ -32,6 +33,7 @@ import {
   openConsole,
   openEmail,
   openMemory,
+  openRateLimits,
   openResults,
   openWebhook,
 } from './services.ts'
@@ -109,6 +111,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
         allowed_hosts: [...config.server.allowed_hosts, hostHeader(host), ...hostsOf(public_url)],
         allowed_origins: config.server.allowed_origins,
       },
+      clients: new Clients({ trustedProxies: config.limits.trusted_proxies }),
       maxBodyBytes: max_body_bytes,
     }
     // Long polls end in all of them at the same time. A client that repeats one is answered within the grace period.
@@ -183,12 +186,15 @@ async function compose(
     await upstreams.settled()
     rules = options.rules(upstreams)
   }
+  const rateLimits = await openRateLimits(config.rateLimits, logger)
+  stack.defer(() => rateLimits.close())
   const gate = openGate({
     store,
     address,
     settings: config.settings,
     environment: server.env,
     auditRetentionDays: server.audit_retention_days,
+    rateLimits: rateLimits.options,
     onError,
     results: await openResults(config, store, email?.queue, gist),
     memory: await openMemory(server, onError),
