@@ -165,6 +165,7 @@ export class TenantWorld implements World {
       this.tenant.seq += decision.receipts.length
     }
     for (const receipt of decision.receipts) {
+      this.tenant.receipt_bytes += Buffer.byteLength(receipt.body)
       if (receipt.schedule_id !== null) this.#follow(receipt)
       if (receipt.receipt_type !== 'receipt.acknowledged') continue
       for (const parent of receipt.parents)
@@ -274,6 +275,7 @@ export class TenantWorld implements World {
       tenant.open_tasks += difference
       this.#lanes.count(after, difference)
     }
+    tenant.ended_tasks += Number(!isOpen(after)) - Number(before !== undefined && !wasOpen)
     const wasHeld = before !== undefined && isHeld(before)
     tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)
     if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)

@@ -10,6 +10,7 @@ import { complete, completeMany, fail } from './leases/complete.ts'
 import { leaseNext } from './leases/lease-next.ts'
 import { releaseLease, renewLease, renewMany, reportCancel, startTask } from './leases/lease-operations.ts'
 import { reportProgress } from './leases/report-progress.ts'
+import { getLimits, setLimits } from './limits/operations.ts'
 import {
   getPolicy,
   listPolicies,
@@ -138,6 +139,8 @@ export const CATALOGUE = [
   getKey,
   rotateKey,
   revokeKey,
+  getLimits,
+  setLimits,
   listAudit,
   getConfig,
   health,

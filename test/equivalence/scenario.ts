@@ -4,6 +4,7 @@ import { emailSteps } from './email-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
 import { keySteps } from './key-steps.ts'
 import { limitSteps } from './limit-steps.ts'
+import { limitsSteps } from './limits-steps.ts'
 import { policySteps } from './policy-steps.ts'
 import { questionSteps } from './question-steps.ts'
 import { receiptSteps } from './receipt-steps.ts'
@@ -38,6 +39,7 @@ export const SCENARIO: readonly Step[] = [
   ...onOneServer(sessionSteps),
   ...onOneServer(policySteps),
   ...keySteps,
+  ...limitsSteps,
   ...auditSteps,
   ...limitSteps,
 ]

@@ -4,6 +4,7 @@ import { describeGates } from '../support/gates.ts'
 import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { keyChecks } from './key-checks.ts'
+import { limitsChecks } from './limits-checks.ts'
 import { policyChecks } from './policy-checks.ts'
 import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
@@ -501,6 +502,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...policyChecks,
   ...keyChecks,
   ...auditChecks,
+  ...limitsChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')

@@ -17,8 +17,11 @@ const quota = z.int().min(-1)
 
 export const quotaShape = z.strictObject({
   max_active_tasks: quota.optional().describe('Maximum open tasks'),
+  max_terminal_tasks: quota.optional().describe('Maximum ended tasks'),
   max_concurrent_leases: quota.optional().describe('Maximum concurrent leases'),
   max_payload_bytes: z.int().min(1).optional().describe('Maximum size of a payload'),
+  max_receipt_bytes: quota.optional().describe('Maximum size of all receipts'),
+  max_receipts_per_task: quota.optional().describe('Maximum receipts of one task'),
 } satisfies Record<QuotaName, z.ZodType>)
 
 export const bypassShape = z.strictObject({

@@ -71,8 +71,8 @@ export function limitsOf(stored: StoredLimits, defaults: DefaultRates, server: S
 
 function tierQuotas({ tier }: StoredLimits): Partial<Quotas> {
   if (tier === null) return {}
-  const { max_concurrent_leases } = TIER_LIMITS[tier]
-  return { max_concurrent_leases }
+  const { max_concurrent_leases, max_receipt_bytes } = TIER_LIMITS[tier]
+  return { max_concurrent_leases, max_receipt_bytes }
 }
 
 function quotasOf(given: StoredLimits['quotas']): Partial<Quotas> {
