@@ -21,6 +21,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   policies: () => import('./commands/policies.ts'),
   init: () => import('./commands/keys.ts'),
   keys: () => import('./commands/keys.ts'),
+  limits: () => import('./commands/limits.ts'),
   audit: () => import('./commands/audit.ts'),
   tail: () => import('./commands/tail.ts'),
   mcp: () => import('./commands/mcp/index.ts'),

@@ -3,6 +3,7 @@ import { type Params, Router } from '../http/router.ts'
 import { approvalRoutes } from './pages/approvals.ts'
 import { auditRoutes } from './pages/audit.ts'
 import { keyRoutes } from './pages/keys.ts'
+import { limitsRoutes } from './pages/limits.ts'
 import { policyRoutes } from './pages/policies.ts'
 import { sessionRoutes } from './pages/sessions.ts'
 import { taskRoutes } from './pages/tasks.ts'
@@ -17,6 +18,7 @@ const router = new Router<ConsoleRoute>([
   ...upstreamRoutes,
   ...policyRoutes,
   ...keyRoutes,
+  ...limitsRoutes,
   ...auditRoutes,
 ])
 

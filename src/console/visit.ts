@@ -4,7 +4,16 @@ import type { Operation } from '../features/define-operation.ts'
 import type { Html } from '../util/html.ts'
 import { type Fields, link, type Query } from './fields.ts'
 
-export const SECTIONS = ['approvals', 'tasks', 'sessions', 'upstreams', 'policies', 'keys', 'audit'] as const
+export const SECTIONS = [
+  'approvals',
+  'tasks',
+  'sessions',
+  'upstreams',
+  'policies',
+  'keys',
+  'limits',
+  'audit',
+] as const
 export type Section = (typeof SECTIONS)[number]
 
 export interface Page {
