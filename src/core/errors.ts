@@ -311,7 +311,7 @@ export const ERRORS = {
     http: 429,
     retryable: true,
     message: 'A quota of the tenant is used up.',
-    hint: 'details.quota says which quota it is. For max_active_tasks, wait until open tasks have finished, or cancel some. Only an admin of the server can raise a quota, with set_limits.',
+    hint: 'Read which quota it is in details.quota. For max_active_tasks, wait until open tasks have finished, or cancel some. Only an admin of the server can raise a quota, with set_limits.',
   },
   SESSION_LIMIT_EXCEEDED: {
     http: 429,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { forbidden, seesAll } from '../../core/authorization.ts'
+import { checkPermission, seesAll } from '../../core/authorization.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { type Caller, DEFAULT_TENANT, principalKey } from '../../core/principal.ts'
 import { QUOTAS } from '../../core/settings.ts'
@@ -137,7 +137,7 @@ export const setLimits = defineOperation({
 
 /** The limits of a tenant protect the others, so its own admins cannot change them. */
 function checkOperator(caller: Caller): void {
-  if (caller.role !== 'admin') throw forbidden('admin', caller.role)
+  checkPermission(caller, 'manage')
   if (caller.tenant === DEFAULT_TENANT || caller.origin === undefined) return
   throw new Fault(
     'FORBIDDEN',
