@@ -5,7 +5,7 @@ import type { Bucket, Buckets } from '../features/limits/port.ts'
 import { loadOptional } from '../util/load-optional.ts'
 
 /** Slower responses count as an outage: requests must not wait for Redis. */
-const COMMAND_TIMEOUT_MS = 250
+const COMMAND_TIMEOUT_MS = 1000
 const CONNECT_TIMEOUT_MS = 1000
 const MAX_RECONNECT_MS = 1000
 
@@ -110,7 +110,10 @@ export class RedisBuckets implements Buckets {
     const names = buckets.map(({ name }) => PREFIX + name)
     try {
       const numbers = await this.#redis.eval(SCRIPT, names.length, ...names, cost, ...limits)
-      return buckets.map((_, i) => standingOf(numbers, i * 4))
+      const standings = buckets.map((_, i) => standingOf(numbers, i * 4))
+      // A command that timed out does not close the connection.
+      this.#up()
+      return standings
     } catch {
       this.#down()
       return this.#memory.take(buckets, cost)

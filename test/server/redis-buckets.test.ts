@@ -82,10 +82,14 @@ describe.skipIf(redisProgram === undefined)('buckets in Redis', () => {
   })
 
   it('two servers together never exceed a limit by more than 5 %', async () => {
-    const servers = [(await open()).buckets, (await open()).buckets]
+    const servers = [await open(), await open()]
     const limited = bucket({ calls: 1000, window_seconds: 3600 })
-    const calls = Array.from({ length: 4000 }, (_, i) => servers[i % 2]?.take([limited], 1))
-    const allowed = (await Promise.all(calls)).filter((standings) => standings?.[0]?.isAllowed)
+    const allowed: unknown[] = []
+    for (let wave = 0; wave < 40; wave++) {
+      const calls = Array.from({ length: 100 }, (_, i) => servers[i % 2]?.buckets.take([limited], 1))
+      allowed.push(...(await Promise.all(calls)).filter((standings) => standings?.[0]?.isAllowed))
+    }
+    for (const { log } of servers) expect(log.warn).not.toHaveBeenCalled()
     expect(allowed.length).toBeGreaterThanOrEqual(1000)
     expect(allowed.length).toBeLessThanOrEqual(1050)
   })
