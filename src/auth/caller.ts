@@ -96,6 +96,14 @@ function roleUnder(credential: SharedCredential, { kind }: Principal, role: Role
   return 'agent'
 }
 
+/** The caller of a request that names no principal, for counting it. */
+export function holderOf(credential: Credential, origin: RequestOrigin): Caller {
+  if (credential.kind === 'shared')
+    return { tenant: credential.tenant, principal: OPERATOR, role: 'agent', origin }
+  const { kind: _, ...bound } = credential
+  return { ...bound, origin }
+}
+
 /** The fields that name the caller, and the rest. Fields for which `isOwn` is true belong to the rest. */
 export function splitIdentity(
   fields: Fields,

@@ -23,12 +23,12 @@ export async function onDatabase(
   input: Input<keyof typeof REGISTRY_OPTIONS>,
   run: (gate: Gate, caller: Caller) => Promise<void>,
 ): Promise<void> {
-  const { database } = configOf(input, settingsFlags(input).flags)
+  const { database, settings } = configOf(input, settingsFlags(input).flags)
   const store = await openStore(database, { besideServer: true }).catch((error: unknown) => {
     const hint = 'Check ASYNCGATE_DATABASE_URL; "asyncgate doctor" checks more.'
     throw new CliError(EXIT.failure, messageOf(error), hint)
   })
-  const gate = openGate({ store, sweeping: false })
+  const gate = openGate({ store, settings, sweeping: false })
   const tenant = input.text('tenant') ?? 'default'
   try {
     await run(gate, { tenant, principal: { kind: 'human', id: localPerson() }, role: 'admin' })

@@ -1551,6 +1551,8 @@ export interface BootstrapAnswer {
     /** Send it as since_receipt_id in the next call; null if there are no receipts */
     readonly latest_receipt_id: string | null
   }
+  /** Quotas of the tenant that are nearly used up; get_limits has the numbers */
+  readonly warnings: readonly string[]
 }
 
 export interface ListReceiptsInput {
@@ -3652,6 +3654,170 @@ export interface RevokeTokensAnswer {
   readonly revoked: number
 }
 
+export interface GetLimitsInput {
+  /** The tenant; your own if absent. Only admins of the tenant default can name another one */
+  tenant?: string | undefined
+}
+
+export interface GetLimitsAnswer {
+  /** The tenant */
+  readonly tenant_id: string
+  /** Whether this server applies rate limits. Quotas always apply */
+  readonly enabled: boolean
+  /** The tier of the tenant; null: the settings of the server apply */
+  readonly tier: 'free' | 'paid' | 'enterprise' | null
+  /** The rate limits of the caller; empty if none applies */
+  readonly rate_limits: readonly {
+    /** What is counted, as in the header X-RateLimit-Bucket */
+    readonly bucket: string
+    /** Calls that are possible at once */
+    readonly limit: number
+    /** The time in which they become available again, as in 1h */
+    readonly window: string
+    /** Calls that are possible now */
+    readonly remaining: number
+    /** When all of them are available again */
+    readonly reset_at: string
+  }[]
+  /** The quotas of the tenant */
+  readonly quotas: readonly {
+    /** The name of the quota, which is that of its setting */
+    readonly quota:
+      | 'max_active_tasks'
+      | 'max_terminal_tasks'
+      | 'max_concurrent_leases'
+      | 'max_payload_bytes'
+      | 'max_receipt_bytes'
+      | 'max_receipts_per_task'
+    /** The limit; -1 is none */
+    readonly limit: number
+    /** What is used of it; null if it applies to a single request or task */
+    readonly used: number | null
+  }[]
+  /** Why the rate limits do not apply to the tenant; null if they do */
+  readonly bypass: {
+    /** Why the limits do not apply */
+    readonly reason: string
+    /** The admin who allowed it */
+    readonly approved_by: string
+    /** When it ends; null if it does not */
+    readonly expires_at: string | null
+  } | null
+  /** What was set for the tenant; null for callers who do not see the whole tenant */
+  readonly set: {
+    /** Calls of the tenant */
+    readonly tenant_calls: {
+      /** Calls that are possible at once */
+      readonly calls: number
+      /** Seconds in which all of them become available again */
+      readonly window_seconds: number
+    } | null
+    /** Calls of each principal */
+    readonly principal_calls: {
+      /** Calls that are possible at once */
+      readonly calls: number
+      /** Seconds in which all of them become available again */
+      readonly window_seconds: number
+    } | null
+    /** New tasks of the tenant */
+    readonly tasks: {
+      /** Calls that are possible at once */
+      readonly calls: number
+      /** Seconds in which all of them become available again */
+      readonly window_seconds: number
+    } | null
+    /** The principals with their own limits */
+    readonly principals: readonly {
+      /** The principal, as kind:id */
+      readonly principal: string
+      /** Its limit; null: that of every principal */
+      readonly calls: {
+        /** Calls that are possible at once */
+        readonly calls: number
+        /** Seconds in which all of them become available again */
+        readonly window_seconds: number
+      } | null
+      /** Why no limit applies to it; null if one does */
+      readonly bypass: {
+        /** Why the limits do not apply */
+        readonly reason: string
+        /** The admin who allowed it */
+        readonly approved_by: string
+        /** When it ends; null if it does not */
+        readonly expires_at: string | null
+      } | null
+    }[]
+  } | null
+}
+
+export interface SetLimitsInput {
+  /** The tenant; your own if absent. Only admins of the tenant default can name another one */
+  tenant?: string | undefined
+  /** free, paid or enterprise; see docs/limits.md */
+  tier?: 'free' | 'paid' | 'enterprise' | null | undefined
+  /** Calls of the tenant */
+  tenant_calls?:
+    | {
+        /** Calls that are possible at once */
+        calls: number
+        /** Seconds in which all of them become available again */
+        window_seconds: number
+      }
+    | null
+    | undefined
+  /** Calls of each principal */
+  principal_calls?:
+    | {
+        /** Calls that are possible at once */
+        calls: number
+        /** Seconds in which all of them become available again */
+        window_seconds: number
+      }
+    | null
+    | undefined
+  /** New tasks of the tenant */
+  tasks?:
+    | {
+        /** Calls that are possible at once */
+        calls: number
+        /** Seconds in which all of them become available again */
+        window_seconds: number
+      }
+    | null
+    | undefined
+  /** Quotas of the tenant; -1 is no limit */
+  quotas?:
+    | {
+        /** Maximum open tasks */
+        max_active_tasks?: number | null | undefined
+        /** Ended tasks above which none can be created */
+        max_terminal_tasks?: number | null | undefined
+        /** Maximum concurrent leases */
+        max_concurrent_leases?: number | null | undefined
+        /** Maximum size of a payload */
+        max_payload_bytes?: number | null | undefined
+        /** Size of receipts above which no task can be created */
+        max_receipt_bytes?: number | null | undefined
+        /** Receipts of a task above which progress has none */
+        max_receipts_per_task?: number | null | undefined
+      }
+    | undefined
+  /** A principal, as kind:id: principal_calls and bypass then apply to it alone */
+  principal?: string | undefined
+  /** Exempts the tenant or the principal from their rate limits; null ends the exemption */
+  bypass?:
+    | {
+        /** Why; recorded in the audit log */
+        reason: string
+        /** When it ends; never if absent */
+        expires_at?: string | undefined
+      }
+    | null
+    | undefined
+}
+
+export type SetLimitsAnswer = GetLimitsAnswer
+
 export interface ListAuditInput {
   /** Only events with this name */
   event?:
@@ -3660,6 +3826,8 @@ export interface ListAuditInput {
     | 'authorization_failure'
     | 'cross_tenant_attempt'
     | 'rate_limit_exceeded'
+    | 'rate_limit_tightened'
+    | 'rate_limit_bypass_granted'
     | 'quota_exceeded'
     | 'key_created'
     | 'key_rotated'
@@ -3707,7 +3875,7 @@ export interface ListAuditAnswer {
     readonly subject: string | null
     /** Why a request was refused */
     readonly reason: string | null
-    /** Address of the connection; behind a proxy, of the proxy */
+    /** Address of the client, or of a proxy that is not trusted */
     readonly ip: string | null
     /** User-Agent of the request */
     readonly user_agent: string | null
@@ -4024,6 +4192,8 @@ export const ROUTES = {
     repeatable: true,
   },
   revokeTokens: { method: 'POST', path: '/v1/oauth/revoke', actor: 'anyone', repeatable: true },
+  getLimits: { method: 'GET', path: '/v1/limits', actor: 'anyone', repeatable: true },
+  setLimits: { method: 'POST', path: '/v1/limits', actor: 'anyone', repeatable: true },
   listAudit: { method: 'GET', path: '/v1/audit', actor: 'anyone', repeatable: true },
   exportPrincipal: {
     method: 'POST',
@@ -4494,6 +4664,16 @@ export abstract class Operations {
   /** Revoke access tokens. For admins: ends all access and refresh tokens that this server has issued for a principal, or for the whole tenant if none is named. Every server refuses them within a second, and their clients have to be allowed again. */
   revokeTokens(input: RevokeTokensInput = {}, options?: CallOptions): Promise<RevokeTokensAnswer> {
     return this.call(ROUTES.revokeTokens, input, options)
+  }
+
+  /** Get your limits. Your rate limits with what is left of them, and the quotas of your tenant with what is used. Does not count as a call. */
+  getLimits(input: GetLimitsInput = {}, options?: CallOptions): Promise<GetLimitsAnswer> {
+    return this.call(ROUTES.getLimits, input, options)
+  }
+
+  /** Set the limits of a tenant. For admins of the tenant default: sets the tier, rate limits, quotas or a bypass of a tenant. Absent fields stay as they are; null returns to the tier or the settings of the server. Effective on every server within a second. */
+  setLimits(input: SetLimitsInput = {}, options?: CallOptions): Promise<SetLimitsAnswer> {
+    return this.call(ROUTES.setLimits, input, options)
   }
 
   /** List the audit log. For admins: security events of your tenant, newest first: refused requests, keys, admin actions, sign-ins. A page may be empty although next_cursor is not null: repeat until it is null. */

@@ -83,6 +83,18 @@ export const engineTable = z.object({
     DEFAULTS.max_concurrent_leases,
     'Maximum concurrent leases per tenant; -1 is no limit.',
   ),
+  max_terminal_tasks: limit.default(
+    DEFAULTS.max_terminal_tasks,
+    'Ended tasks per tenant above which no tasks can be created; -1 is no limit.',
+  ),
+  max_receipt_bytes: limit.default(
+    DEFAULTS.max_receipt_bytes,
+    'Size of the receipts of a tenant above which no tasks can be created; -1 is no limit.',
+  ),
+  max_receipts_per_task: limit.default(
+    DEFAULTS.max_receipts_per_task,
+    'Receipts of a task above which reports of progress are stored without one; -1 is no limit.',
+  ),
   max_payload_bytes: integer(1, 256 * MIB).default(
     DEFAULTS.max_payload_bytes,
     'Maximum size of a payload and of a result that is stored with its task.',

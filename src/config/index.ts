@@ -11,6 +11,13 @@ import {
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
+import {
+  type LimitsValues,
+  limitsProblems,
+  limitsTable,
+  type RateLimitConfig,
+  rateLimitsOf,
+} from './limits.ts'
 import { listenerProblems } from './listener.ts'
 import { type OauthValues, oauthProblems, oauthServerProblems, oauthTable, oauthWarnings } from './oauth.ts'
 import { refusals, warnings } from './refusals.ts'
@@ -47,6 +54,8 @@ export interface Config {
   /** Null if email is disabled. */
   readonly email: EmailConfig | null
   readonly oauth: OauthValues
+  readonly limits: LimitsValues
+  readonly rateLimits: RateLimitConfig
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -100,7 +109,8 @@ export function reportConfig(options: ConfigOptions): Report {
   const email = emailTable.safeParse(raw)
   const results = resultsTable.safeParse(raw)
   const oauth = oauthTable.safeParse(raw)
-  const issues = [server, engine, results, email, oauth].flatMap((table) => table.error?.issues ?? [])
+  const limits = limitsTable.safeParse(raw)
+  const issues = [server, engine, results, email, oauth, limits].flatMap((table) => table.error?.issues ?? [])
   const problems = [
     ...file.problems,
     ...environment.problems,
@@ -111,6 +121,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
     ...(oauth.success && server.success ? oauthServerProblems(oauth.data, server.data) : []),
+    ...(limits.success ? limitsProblems(limits.data) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
     ...raw,
@@ -119,6 +130,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...results.data,
     ...email.data,
     ...oauth.data,
+    ...limits.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -136,6 +148,7 @@ export function reportConfig(options: ConfigOptions): Report {
       results.success &&
       email.success &&
       oauth.success &&
+      limits.success &&
       problems.length === 0 && {
         config: assemble(
           server.data,
@@ -143,7 +156,8 @@ export function reportConfig(options: ConfigOptions): Report {
           results.data,
           email.data,
           oauth.data,
-          isGiven('instance_id'),
+          limits.data,
+          isGiven,
           [...file.warnings, ...environment.warnings],
         ),
       }),
@@ -156,7 +170,8 @@ function assemble(
   results: ResultsValues,
   emailValues: EmailValues,
   oauth: OauthValues,
-  idIsGiven: boolean,
+  limits: LimitsValues,
+  isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
 ): Config {
   const email = emailOf(emailValues)
@@ -170,7 +185,12 @@ function assemble(
     results,
     email,
     oauth,
-    refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...emailRefusals(email)],
+    limits,
+    rateLimits: rateLimitsOf(limits, server, isGiven),
+    refusals: [
+      ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
+      ...emailRefusals(email),
+    ],
     warnings: [...fileWarnings, ...warnings(server), ...oauthWarnings(oauth, server)],
   }
 }

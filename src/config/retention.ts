@@ -75,7 +75,7 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['entries'],
   },
   {
-    data: 'Configuration: task types, policies, upstreams, schedules',
+    data: 'Configuration: task types, policies, upstreams, schedules, limits',
     personal: 'the principal that made the last change',
     retention: 'until it is removed',
     tables: ['entries'],

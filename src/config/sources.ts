@@ -26,11 +26,9 @@ export interface Read {
 export const UNSUPPORTED: Readonly<Record<string, string>> = {
   'receiptgate_*': 'sending receipts to ReceiptGate',
   'metagate_*': 'bootstrapping from MetaGate',
-  'rate_limit_*': 'rate limits',
   'cors_*': 'CORS settings other than ALLOWED_ORIGINS',
   'jwt_*': 'JWT settings other than OAUTH_*',
   receipt_mode: 'sending receipts to ReceiptGate',
-  redis_url: 'rate limits',
   receipt_retention_days: 'retention',
   task_retention_days: 'retention',
   default_list_limit: 'page sizes other than 50',

@@ -2,6 +2,7 @@ import { withoutPassword } from './database.ts'
 import { emailTable } from './email.ts'
 import { engineTable } from './engine.ts'
 import { type About, about } from './kinds.ts'
+import { limitsTable } from './limits.ts'
 import { oauthTable } from './oauth.ts'
 import { resultsTable } from './results.ts'
 import { fileSettingOf } from './secret-files.ts'
@@ -21,6 +22,7 @@ export const TABLE: readonly TableRow[] = Object.entries({
   ...resultsTable.shape,
   ...emailTable.shape,
   ...oauthTable.shape,
+  ...limitsTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)
   if (known === undefined) throw new Error(`The setting ${name} was not created by a Kind.`)

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { callerOf } from '../auth/caller.ts'
-import type { Authenticator, AuthHeaders, BoundCredential } from '../auth/credential.ts'
+import type { Authenticator, BoundCredential, Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
 import { type Caller, DEFAULT_TENANT, principalKey } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import { listApprovals } from '../features/questions/approvals.ts'
 import { hasBody, readBody } from '../http/body.ts'
+import { Clients } from '../http/clients.ts'
 import { endWithKey } from '../http/context.ts'
 import { EventStreams } from '../http/event-stream.ts'
 import { checkHost, type GuardSettings } from '../http/guard.ts'
@@ -23,6 +24,8 @@ export interface ConsoleOptions {
   readonly gate: Gate
   readonly authenticator: Authenticator
   readonly guard: GuardSettings
+  /** The clients of the server; those of the console alone if absent. */
+  readonly clients?: Clients | undefined
   readonly maxBodyBytes: number
   /** Signs the cookies of sign-ins. */
   readonly secret: Buffer
@@ -58,12 +61,14 @@ interface Visitor {
 export class Console {
   readonly #options: ConsoleOptions
   readonly #signIns: SignIns
+  readonly #clients: Clients
   readonly #streams = new EventStreams()
   readonly #assets = loadAssets()
 
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#signIns = new SignIns(options.secret)
+    this.#clients = options.clients ?? new Clients()
   }
 
   get #acceptsNames(): boolean {
@@ -86,7 +91,7 @@ export class Console {
       checkHost(request.headers, this.#options.guard)
       await this.#respond(request, response)
     } catch (error) {
-      this.#options.gate.audit.refused(error, { origin: originOf(request, response) })
+      this.#options.gate.audit.refused(error, { origin: this.#originOf(request, response) })
       if (!(error instanceof Fault)) this.#options.onError(error)
       if (response.headersSent || response.destroyed) response.destroy()
       else this.#show(response, errorPage(error instanceof Fault ? error : new Fault('INTERNAL_ERROR')))
@@ -131,7 +136,7 @@ export class Console {
     const isForm = request.method === 'POST'
     const form = isForm ? await this.#readForm(request, signIn) : new URLSearchParams()
     if (pathname === '/console/logout') return this.#signOut(request, response)
-    const origin = originOf(request, response)
+    const origin = this.#originOf(request, response)
     const disconnected = new AbortController()
     response.once('close', () => disconnected.abort())
     const call: Visit['call'] = (operation, input) => {
@@ -182,7 +187,7 @@ export class Console {
     if (known?.key_id !== undefined) return this.#visitorWithKey(known, known.key_id)
     if (known !== undefined) return { signIn: known, caller: callerFor(known) }
     try {
-      const caller = await this.#personOf({}, OPERATOR)
+      const caller = this.#personOf(await this.#options.authenticator.authenticate({}), OPERATOR)
       return { signIn: this.#begin(request, response, caller, false), caller }
     } catch (error) {
       if (error instanceof Fault) return undefined
@@ -208,7 +213,11 @@ export class Console {
     const form = await readFields(request, Math.min(this.#options.maxBodyBytes, MAX_SIGN_IN_BYTES))
     const next = ownPath(form.get('next'))
     try {
-      const caller = await this.#personOf({ 'x-api-key': textIn(form, 'key') ?? '' }, textIn(form, 'name'))
+      const headers = { 'x-api-key': textIn(form, 'key') ?? '' }
+      const credential = await this.#clients.authenticate(request, () =>
+        this.#options.authenticator.authenticate(headers),
+      )
+      const caller = this.#personOf(credential, textIn(form, 'name'))
       this.#begin(request, response, caller, true)
       this.#recordSignIn(request, response, caller)
       sendRedirect(response, next)
@@ -223,7 +232,7 @@ export class Console {
 
   #recordSignIn(request: IncomingMessage, response: ServerResponse, caller: Caller): void {
     const { tenant, principal, key_id } = caller
-    const origin = originOf(request, response)
+    const origin = this.#originOf(request, response)
     this.#options.gate.audit.record({
       event: 'console_sign_in',
       tenant,
@@ -234,7 +243,7 @@ export class Console {
   }
 
   #recordRefusal(request: IncomingMessage, response: ServerResponse, { message: reason }: Fault): void {
-    const origin = originOf(request, response)
+    const origin = this.#originOf(request, response)
     this.#options.gate.audit.record({
       event: 'console_sign_in_failure',
       tenant: DEFAULT_TENANT,
@@ -244,8 +253,7 @@ export class Console {
   }
 
   /** The person of a credential, or the named person where names are accepted. */
-  async #personOf(headers: AuthHeaders, name: string | undefined): Promise<Caller> {
-    const credential = await this.#options.authenticator.authenticate(headers)
+  #personOf(credential: Credential, name: string | undefined): Caller {
     if (credential.kind === 'shared') this.#checkName(name)
     // A sign-in has neither the scopes nor the end of a token.
     else if (credential.token !== undefined)
@@ -277,6 +285,10 @@ export class Console {
     throw new Fault('FORBIDDEN', {}, 'This form has expired or belongs to another sign-in. Reload the page.')
   }
 
+  #originOf(request: IncomingMessage, response: ServerResponse): HttpOrigin {
+    return new HttpOrigin(request, response, this.#clients, requestIdHeader(response))
+  }
+
   #show(response: ServerResponse, page: Page): void {
     send(response, page.status ?? 200, layout(page, { assets: this.#assets }))
   }
@@ -294,10 +306,6 @@ async function openApprovals(call: Visit['call']): Promise<string> {
     if (error instanceof Fault) return ''
     throw error
   }
-}
-
-function originOf(request: IncomingMessage, response: ServerResponse): HttpOrigin {
-  return new HttpOrigin(request, requestIdHeader(response))
 }
 
 /** A form as browsers send it. */

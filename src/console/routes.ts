@@ -3,6 +3,7 @@ import { type Params, Router } from '../http/router.ts'
 import { approvalRoutes } from './pages/approvals.ts'
 import { auditRoutes } from './pages/audit.ts'
 import { keyRoutes } from './pages/keys.ts'
+import { limitsRoutes } from './pages/limits.ts'
 import { oauthClientRoutes } from './pages/oauth-clients.ts'
 import { policyRoutes } from './pages/policies.ts'
 import { sessionRoutes } from './pages/sessions.ts'
@@ -20,6 +21,7 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...policyRoutes,
   ...keyRoutes,
   ...oauthClientRoutes,
+  ...limitsRoutes,
   ...auditRoutes,
   ...usageRoutes,
 ]

@@ -12,6 +12,7 @@ export const SECTIONS = [
   'policies',
   'keys',
   'clients',
+  'limits',
   'audit',
   'usage',
 ] as const

@@ -323,7 +323,7 @@ export const ERRORS = {
     http: 429,
     retryable: true,
     message: 'A quota of the tenant is used up.',
-    hint: 'Wait until open tasks have finished, or cancel some; details.quota says which quota it is. Only the operator can raise max_active_tasks.',
+    hint: 'Read which quota it is in details.quota. For max_active_tasks, wait until open tasks have finished, or cancel some. Only an admin of the server can raise a quota, with set_limits.',
   },
   SESSION_LIMIT_EXCEEDED: {
     http: 429,
@@ -423,6 +423,14 @@ export class Fault extends Error {
       ...(Object.keys(this.details).length > 0 && { details: this.details }),
     }
   }
+}
+
+/** The details that the body of an error also has as its own fields. */
+export function liftedDetails({ code, details }: Fault): object {
+  const { required_role, your_role, retry_after_seconds, limit, window } = details
+  if (code === 'RATE_LIMIT_EXCEEDED' && window !== undefined)
+    return { retry_after: retry_after_seconds, limit, window }
+  return required_role === undefined ? {} : { required_role, your_role }
 }
 
 export function invalid(path: string, problem: string): Fault {

@@ -1,4 +1,5 @@
 import { invalid } from './errors.ts'
+import type { LimitReport } from './rate-limit.ts'
 import type { Scope } from './scopes.ts'
 
 export const PRINCIPAL_KINDS = ['agent', 'worker', 'service', 'human', 'system'] as const
@@ -17,14 +18,18 @@ export type PrincipalKey = `${PrincipalKind}:${string}`
 export const ROLES = ['agent', 'worker', 'viewer', 'operator', 'admin', 'system'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Where a request comes from, for the audit log. */
+/** Where a request comes from, for the audit log and the rate limits. */
 export interface RequestOrigin {
   readonly request_id: string | null
-  /** The address of the connection. Behind a proxy it is that of the proxy. */
+  /** The address of the client, or of the proxy if it is not trusted. */
   readonly ip: string | null
   readonly user_agent: string | null
   /** The addresses that proxies claim in X-Forwarded-For. Any client can send this. */
   readonly forwarded_for: string | null
+  /** Whether the request was counted against the rate limits. */
+  readonly isCounted?: boolean
+  /** Is told what the caller has left when the request is counted. */
+  counted?(report: LimitReport): void
 }
 
 /** Who a request comes from. The credential decides all of this; nothing in the input can change it. */

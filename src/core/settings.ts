@@ -25,6 +25,9 @@ export interface Settings {
   /** Per tenant; -1 is no limit. */
   readonly max_active_tasks: number
   readonly max_concurrent_leases: number
+  readonly max_terminal_tasks: number
+  readonly max_receipt_bytes: number
+  readonly max_receipts_per_task: number
   /** Default time after which an approval expires; 0: never. */
   readonly approval_expires_seconds: number
   readonly max_payload_bytes: number
@@ -50,6 +53,19 @@ export interface Settings {
   readonly max_pending_bytes: number
 }
 
+/** The settings that can be set for each tenant. */
+export const QUOTAS = [
+  'max_active_tasks',
+  'max_terminal_tasks',
+  'max_concurrent_leases',
+  'max_payload_bytes',
+  'max_receipt_bytes',
+  'max_receipts_per_task',
+] as const satisfies readonly (keyof Settings)[]
+
+export type QuotaName = (typeof QUOTAS)[number]
+export type Quotas = Pick<Settings, QuotaName>
+
 export const DEFAULT_SETTINGS: Settings = {
   instance_id: 'asyncgate-1',
   claim_order: 'fair',
@@ -69,6 +85,9 @@ export const DEFAULT_SETTINGS: Settings = {
   default_priority: 0,
   max_active_tasks: -1,
   max_concurrent_leases: -1,
+  max_terminal_tasks: -1,
+  max_receipt_bytes: -1,
+  max_receipts_per_task: -1,
   approval_expires_seconds: 0,
   max_payload_bytes: 1024 * 1024,
   result_inline_max_bytes: 1024 * 1024,

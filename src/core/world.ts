@@ -19,6 +19,9 @@ export interface Tenant {
   readonly clock: number
   readonly open_tasks: number
   readonly active_leases: number
+  readonly ended_tasks: number
+  /** The size of the bodies of all receipts. */
+  readonly receipt_bytes: number
   /** Lanes are numbered 1 to this. */
   readonly lanes: number
   /** Counts the batches that changed lanes. */

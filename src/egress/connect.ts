@@ -3,7 +3,7 @@ import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
 import { messageOf } from '../util/error-message.ts'
-import { Networks } from './address.ts'
+import { Networks } from '../util/networks.ts'
 import { startClock } from './clock.ts'
 import { EgressError } from './error.ts'
 

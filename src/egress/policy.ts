@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { kindOf, Networks } from './address.ts'
+import { Networks } from '../util/networks.ts'
+import { kindOf } from './address.ts'
 import type { EgressSettings } from './settings.ts'
 
 /** A URL that is allowed if its addresses are. */

@@ -23,6 +23,8 @@ import { TenantWorld } from './tenant-world.ts'
 
 interface BatchDeps {
   readonly settings: Settings
+  /** The settings with the quotas of a tenant. */
+  readonly settingsOf: (tenant: number) => Settings
   readonly random: Random
   readonly directory: Directory
   /** Whether a batch with claims also wakes due tasks. */
@@ -67,8 +69,8 @@ export class Batch {
     if (missing !== undefined) return missing
     this.#worlds = new Map()
     for (const tenant of loaded.tenants) {
-      const { settings, random, directory } = this.#deps
-      const setting = { settings, random, lanes: directory.of(tenant.tenant) }
+      const { settingsOf, random, directory } = this.#deps
+      const setting = { settings: settingsOf(tenant.tenant), random, lanes: directory.of(tenant.tenant) }
       this.#worlds.set(tenant.tenant, new TenantWorld(setting, tenant, loaded))
     }
     this.#changed = []

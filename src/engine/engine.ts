@@ -41,10 +41,12 @@ export class Engine {
   readonly #queue: CommitQueue
   readonly #refusalListeners: RefusalListener[] = []
   readonly #tenants = new Map<string, TenantRef>()
+  #settingsOf: (tenant: number) => Settings
 
   constructor(options: EngineOptions) {
     this.store = options.store
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
+    this.#settingsOf = () => this.settings
     this.random = options.random ?? cryptoRandom()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
@@ -81,6 +83,21 @@ export class Engine {
 
   submit<C extends Command>(command: C): Promise<QueueAnswer<C>> {
     return this.#queue.submit(command)
+  }
+
+  /** The settings of the server with the quotas of a tenant. */
+  settingsOf(tenant: number): Settings {
+    return this.#settingsOf(tenant)
+  }
+
+  /** Sets the source of the settings of tenants. It must not wait: batches are decided with them. */
+  useSettings(settingsOf: (tenant: number) => Settings): void {
+    this.#settingsOf = settingsOf
+  }
+
+  /** The tenant, if it was requested before. */
+  knownTenant(name: string): TenantRef | undefined {
+    return this.#tenants.get(name)
   }
 
   /** The listener is called for every command that the core refuses. */
@@ -167,6 +184,7 @@ export class Engine {
     return new Batch(commands, {
       wakes,
       settings: this.settings,
+      settingsOf: this.#settingsOf,
       random: this.random,
       directory: this.directory,
       report: this.#report,

@@ -1,4 +1,4 @@
-/** The interval at which changes of other processes are read. */
+/** The default interval at which changes of other processes are read. */
 const READ_EVERY_MS = 2000
 
 /** A tenant that was not used for this number of intervals is dropped. */
@@ -14,6 +14,8 @@ interface Kept<Copy> {
 export interface CopySource<Copy> {
   /** Whether other processes may change the records. */
   readonly shared: boolean
+  /** The interval at which their changes are read; two seconds by default. */
+  readonly readEveryMs?: number | undefined
   read(tenant: number, before: Copy | undefined): Promise<Copy>
   /** A copy was replaced. */
   replaced?(tenant: number, copy: Copy, before: Copy): void
@@ -22,7 +24,7 @@ export interface CopySource<Copy> {
 
 /**
  * A copy in memory of a small part of the store, by tenant. It is read once, after each change made by this process, and
- * every two seconds for the changes of other processes, so that readers never wait.
+ * periodically for the changes of other processes, so that readers never wait.
  */
 export class TenantCopies<Copy> {
   readonly #source: CopySource<Copy>
@@ -112,7 +114,7 @@ export class TenantCopies<Copy> {
       this.#running ??= this.#readAgain().finally(() => {
         this.#running = undefined
       })
-    }, READ_EVERY_MS)
+    }, this.#source.readEveryMs ?? READ_EVERY_MS)
     this.#timer.unref()
   }
 

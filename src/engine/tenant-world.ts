@@ -169,6 +169,7 @@ export class TenantWorld implements World {
       this.tenant.seq += decision.receipts.length
     }
     for (const receipt of decision.receipts) {
+      this.tenant.receipt_bytes += Buffer.byteLength(receipt.body)
       if (receipt.schedule_id !== null) this.#follow(receipt)
       if (receipt.receipt_type !== 'receipt.acknowledged') continue
       for (const parent of receipt.parents)
@@ -289,6 +290,7 @@ export class TenantWorld implements World {
       tenant.open_tasks += difference
       this.#lanes.count(after, difference)
     }
+    tenant.ended_tasks += Number(!isOpen(after)) - Number(before !== undefined && !wasOpen)
     const wasHeld = before !== undefined && isHeld(before)
     if (wasHeld && !isHeld(after)) this.#leaseMs += heldMs(before.lease, this.now)
     tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)

@@ -16,7 +16,7 @@ const POLL_INTERVAL_MS = 1000
 
 interface Deps {
   readonly store: Pick<Store, 'shared' | 'nextWake' | 'reads'>
-  readonly settings: Pick<Settings, 'max_concurrent_leases'>
+  settingsOf(tenant: number): Pick<Settings, 'max_concurrent_leases'>
   readonly directory: Directory
   readonly sweeps: Pick<Sweeps, 'sweep'>
   report(error: unknown): void
@@ -104,7 +104,7 @@ export class Wakeups {
 
   /** A lease that ends makes room for claims that were limited by the quota. */
   #count(tenant: number, leases: number): void {
-    const limit = this.#deps.settings.max_concurrent_leases
+    const limit = this.#deps.settingsOf(tenant).max_concurrent_leases
     if (limit < 0) return
     if (leases >= limit) this.#full.add(tenant)
     else if (this.#full.delete(tenant)) this.claims.look(tenant)

@@ -10,6 +10,7 @@ import { complete, completeMany, fail } from './leases/complete.ts'
 import { leaseNext } from './leases/lease-next.ts'
 import { releaseLease, renewLease, renewMany, reportCancel, startTask } from './leases/lease-operations.ts'
 import { reportProgress } from './leases/report-progress.ts'
+import { getLimits, setLimits } from './limits/operations.ts'
 import { createOauthClient, listOauthClients, removeOauthClient, revokeTokens } from './oauth/operations.ts'
 import {
   getPolicy,
@@ -145,6 +146,8 @@ export const CATALOGUE = [
   listOauthClients,
   removeOauthClient,
   revokeTokens,
+  getLimits,
+  setLimits,
   listAudit,
   exportPrincipal,
   erasePrincipal,

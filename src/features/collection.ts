@@ -74,10 +74,12 @@ export abstract class TenantRegistry<Copy> {
   readonly #copies: TenantCopies<Copy>
   readonly #listeners = new Set<(tenant: number, after: Copy, before: Copy) => void>()
 
-  constructor(engine: Engine) {
+  /** By default the records are read again only if several servers share the store. */
+  constructor(engine: Engine, refreshing?: { readonly everyMs: number }) {
     this.engine = engine
     this.#copies = new TenantCopies({
-      shared: engine.store.shared,
+      shared: engine.store.shared || refreshing !== undefined,
+      readEveryMs: refreshing?.everyMs,
       read: (tenant, before) => this.read(tenant, before),
       replaced: (tenant, after, before) => {
         for (const listener of this.#listeners) listener(tenant, after, before)

@@ -116,6 +116,8 @@ export function defineOperation<
     ...described,
     async call(services, caller, input, signal) {
       try {
+        const counting = services.rateLimits.count(caller, definition.name)
+        if (counting !== undefined) await counting
         checkPermission(caller, definition.access)
         const given = definition.normalize === undefined ? input : definition.normalize(input)
         const parsed = parse(definition.input, given)

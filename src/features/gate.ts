@@ -124,6 +124,10 @@ export function openGate(options: GateOptions) {
     toolCalls: services.toolCalls,
     /** A secret of the database for one purpose, the same on all servers. */
     secretFor: (purpose: string) => engine.secretFor(purpose),
+    rateLimits: {
+      /** Counts a request that runs no operation. Rejects if the caller has reached a limit. */
+      count: async (caller: Caller, name: string) => services.rateLimits.count(caller, name),
+    },
     /** The issued keys of all tenants. */
     keys: services.keys,
     /** The number of a tenant. */

@@ -5,6 +5,8 @@ import type { Mail } from './email/email.ts'
 import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
+import { NO_RATE_LIMITS, type RateLimitOptions, RateLimits } from './limits/rate-limits.ts'
+import { TenantLimitsRegistry } from './limits/tenant-limits.ts'
 import { type Address, Links } from './links.ts'
 import { Oauth } from './oauth/oauth.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
@@ -41,6 +43,8 @@ export interface ServicesOptions extends EngineOptions {
   /** How long events of the audit log are stored. */
   readonly auditRetentionDays?: number
   readonly usage?: UsageOptions
+  /** Without it nothing is limited. */
+  readonly rateLimits?: RateLimitOptions
 }
 
 /** The registries and ports that operations use, on top of the engine. */
@@ -70,6 +74,8 @@ export class Services {
   readonly keyUses: KeyUses
   readonly erasures: Erasures
   readonly usage: UsageRecorder
+  readonly limits: TenantLimitsRegistry
+  readonly rateLimits: RateLimits
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
@@ -99,6 +105,9 @@ export class Services {
     this.erasures = new Erasures(this)
     this.usage = new UsageRecorder(engine, options.usage)
     engine.events.onCommit(({ usage }) => this.usage.committed(usage))
+    const rates = options.rateLimits ?? NO_RATE_LIMITS
+    this.limits = new TenantLimitsRegistry(engine, rates)
+    this.rateLimits = new RateLimits({ engine, registry: this.limits, audit: this.audit }, rates)
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -114,6 +123,7 @@ export class Services {
     await Promise.all([
       this.taskTypes.stop(),
       this.policies.stop(),
+      this.limits.stop(),
       this.workers.drains.stop(),
       this.schemas.close(),
     ])

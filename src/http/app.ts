@@ -1,15 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { holderOf } from '../auth/caller.ts'
 import { Fault, invalid } from '../core/errors.ts'
 import type { Context } from './context.ts'
 import { Exchange } from './exchange.ts'
 import { isAllowedOrigin } from './guard.ts'
 import type { Logger } from './log.ts'
-import { noteRefusal } from './origin.ts'
+import { LIMIT_HEADERS, noteRefusal } from './origin.ts'
 import { type Found, type Route, Router } from './router.ts'
 import { setSecurityHeaders } from './security-headers.ts'
 
 /** The label of unknown paths in logs and metrics, because clients choose them. */
 const UNKNOWN = '(unknown)'
+
+/** How a request that reached no operation is counted. */
+const REFUSED = 'refused_request'
+
+/** The headers that pages of allowed origins may read. */
+const EXPOSED_HEADERS = [
+  'X-Request-Id',
+  'Retry-After',
+  'WWW-Authenticate',
+  ...Object.values(LIMIT_HEADERS),
+].join(', ')
 
 /** URLs are logged and remembered, so a token in one is refused everywhere. */
 const TOKEN_IN_QUERY = /(?:^|&)access_token=/
@@ -52,13 +64,13 @@ export class App {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     setSecurityHeaders(request, response, this.#context.guard)
-    const exchange = new Exchange(request, response)
+    const exchange = new Exchange(request, response, this.#context.clients)
     const found = this.#router.find(request.method ?? 'GET', exchange.path)
     const route = found !== undefined && 'route' in found ? found.route : undefined
     this.#inFlight.add(response)
     response.once('close', () => this.#finish(exchange, route))
     if (this.#isClosing) endConnection(response)
-    this.#respond(exchange, found).catch((error: unknown) => this.#refuse(exchange, route, error))
+    this.#respond(exchange, found).catch((error: unknown) => this.#fail(exchange, route, error))
   }
 
   async #respond(exchange: Exchange, found: Found<Route> | undefined): Promise<void> {
@@ -78,13 +90,25 @@ export class App {
     response.setHeader('Vary', 'Origin')
     if (!isAllowedOrigin(request.headers.origin, this.#context.guard)) return false
     response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? '')
-    response.setHeader('Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, WWW-Authenticate')
+    response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
     if (request.method !== 'OPTIONS') return false
     response.setHeader('Access-Control-Allow-Methods', 'GET, POST, PUT')
     response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, X-API-Key, X-Request-Id')
     response.setHeader('Access-Control-Max-Age', '600')
     exchange.empty(204)
     return true
+  }
+
+  /** A request that reached no operation is counted too. */
+  async #fail(exchange: Exchange, route: Route | undefined, error: unknown): Promise<void> {
+    const { credential, origin } = exchange
+    try {
+      if (credential !== undefined)
+        await this.#context.gate.rateLimits.count(holderOf(credential, origin), REFUSED)
+      this.#refuse(exchange, route, error)
+    } catch (limited) {
+      this.#refuse(exchange, route, limited)
+    }
   }
 
   #refuse(exchange: Exchange, route: Route | undefined, error: unknown): void {

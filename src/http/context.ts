@@ -9,6 +9,7 @@ import type { Gate } from '../features/gate.ts'
 import { isObject } from '../util/guards.ts'
 import { checkMediaType, hasBody, readBody } from './body.ts'
 import type { BulkRequests } from './bulk-requests.ts'
+import type { Clients } from './clients.ts'
 import type { Held } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { checkHostAndOrigin, type GuardSettings } from './guard.ts'
@@ -23,6 +24,7 @@ export interface Context {
   /** Where clients get access tokens; undefined if none are accepted. */
   readonly resource?: ProtectedResource | undefined
   readonly guard: GuardSettings
+  readonly clients: Clients
   readonly maxBodyBytes: number
   readonly held: Held
   readonly bulk: BulkRequests
@@ -33,7 +35,9 @@ export interface Context {
 export function admit(context: Context, exchange: Exchange): Credential | Promise<Credential> {
   const { request } = exchange
   checkHostAndOrigin(request.headers, context.guard)
-  const credential = context.authenticator.authenticate(request.headers, request.socket)
+  const credential = context.clients.authenticate(request, () =>
+    context.authenticator.authenticate(request.headers, request.socket),
+  )
   if (credential instanceof Promise) return credential.then((known) => admitted(context, exchange, known))
   return admitted(context, exchange, credential)
 }

@@ -24,6 +24,7 @@ export const eventsEndpoint: Endpoint = {
     const fields = collectFields(new Map(), {}, exchange.query, {})
     const called = { actor: actorOf(fields), input: followInput }
     const { caller, input } = identify(exchange, credential, called, fields)
+    await context.gate.rateLimits.count(caller, 'events')
     response.setHeader('X-Request-Id', exchange.id)
     endWithKey(context, response, credential)
     await context.streams.serve(response, ': connected\n\n', (stream) =>

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Credential } from '../auth/credential.ts'
-import { ERRORS, type Fault } from '../core/errors.ts'
+import { ERRORS, type Fault, liftedDetails } from '../core/errors.ts'
 import { inTurns, writeJson } from '../engine/stored-json.ts'
+import type { Clients } from './clients.ts'
 import { HttpOrigin } from './origin.ts'
 import { endResponse, pipeBody, sendText, writeHead } from './response.ts'
 
@@ -32,22 +33,20 @@ export class Exchange {
   readonly query: string
   readonly started = performance.now()
   readonly notes: Notes = {}
+  readonly origin: HttpOrigin
   /** Undefined until the request is authenticated. */
   credential: Credential | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, clients: Clients) {
     this.request = request
     this.response = response
     const given = request.headers['x-request-id']
     this.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+    this.origin = new HttpOrigin(request, response, clients, this.id)
     const url = request.url ?? '/'
     const end = url.indexOf('?')
     this.path = end < 0 ? url : url.slice(0, end)
     this.query = end < 0 ? '' : url.slice(end + 1)
-  }
-
-  get origin(): HttpOrigin {
-    return new HttpOrigin(this.request, this.id)
   }
 
   json(status: number, body: object, headers?: OutgoingHttpHeaders): void {
@@ -91,10 +90,10 @@ export class Exchange {
   /** Responds with an error. `more` are fields that a protocol adds or overrides. */
   refuse(fault: Fault, more: object = {}, challenge: string | undefined = undefined): void {
     const { http } = ERRORS[fault.code]
-    const { required_role, your_role, retry_after_seconds } = fault.details
+    const { retry_after_seconds } = fault.details
     const body = {
       ...fault.toJSON(),
-      ...(required_role !== undefined && { required_role, your_role }),
+      ...liftedDetails(fault),
       request_id: this.id,
       ...more,
     }

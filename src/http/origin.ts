@@ -1,20 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Credential } from '../auth/credential.ts'
 import type { RequestOrigin } from '../core/principal.ts'
+import type { LimitReport } from '../core/rate-limit.ts'
 import type { Gate } from '../features/gate.ts'
+import { type Clients, forwardedFor } from './clients.ts'
 
 /** The origin of an HTTP request. It is read from the request when an event is recorded, which most requests are not. */
 export class HttpOrigin implements RequestOrigin {
   readonly request_id: string | null
   readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #clients: Clients
+  #isCounted = false
+  #countsOnce = true
 
-  constructor(request: IncomingMessage, requestId: string | undefined) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    clients: Clients,
+    requestId: string | undefined,
+  ) {
     this.#request = request
+    this.#response = response
+    this.#clients = clients
     this.request_id = requestId ?? null
   }
 
   get ip(): string | null {
-    return this.#request.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null
+    return this.#clients.addressOf(this.#request)
   }
 
   get user_agent(): string | null {
@@ -22,9 +35,41 @@ export class HttpOrigin implements RequestOrigin {
   }
 
   get forwarded_for(): string | null {
-    const given = this.#request.headers['x-forwarded-for']
-    return (Array.isArray(given) ? given.join(', ') : given) ?? null
+    return forwardedFor(this.#request)
   }
+
+  get isCounted(): boolean {
+    return this.#isCounted && this.#countsOnce
+  }
+
+  /** Counts every operation of the request: it is a batch. */
+  countEveryCall(): void {
+    this.#countsOnce = false
+  }
+
+  counted(report: LimitReport): void {
+    this.#isCounted = true
+    writeLimitHeaders(this.#response, report)
+  }
+}
+
+/** The headers in which a response reports the limits of its caller. */
+export const LIMIT_HEADERS = {
+  limit: 'X-RateLimit-Limit',
+  remaining: 'X-RateLimit-Remaining',
+  reset: 'X-RateLimit-Reset',
+  bucket: 'X-RateLimit-Bucket',
+} as const
+
+function writeLimitHeaders(
+  response: ServerResponse,
+  { limit, remaining, full_ms, bucket }: LimitReport,
+): void {
+  if (response.headersSent) return
+  response.setHeader(LIMIT_HEADERS.limit, limit)
+  response.setHeader(LIMIT_HEADERS.remaining, remaining)
+  response.setHeader(LIMIT_HEADERS.reset, Math.ceil((Date.now() + full_ms) / 1000))
+  response.setHeader(LIMIT_HEADERS.bucket, bucket)
 }
 
 /** The id that a response has for its request. */

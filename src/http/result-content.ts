@@ -86,6 +86,7 @@ async function download(context: Context, exchange: Exchange, params: Params): P
   const credential = await admit(context, exchange)
   const fields = collectFields(DOWNLOAD_FIELDS, params, exchange.query, {})
   const { caller, input } = identify(exchange, credential, DOWNLOAD, fields)
+  await context.gate.rateLimits.count(caller, 'download_result')
   const opened = await context.gate.openResult(caller, input)
   const { size, artifact, read } = opened
   const type = mediaTypeOf(artifact.media_type)
@@ -133,6 +134,7 @@ async function upload(context: Context, exchange: Exchange, params: Params): Pro
   const { headers } = request
   const fields = collectFields(NO_FIELDS, params, exchange.query, {})
   const { caller, input } = identify(exchange, credential, UPLOAD, fields)
+  await context.gate.rateLimits.count(caller, 'upload_result')
   const media_type = headers['content-type']
   if (media_type !== undefined && !MEDIA_TYPE.test(media_type))
     throw invalid('content-type', 'is not a media type')

@@ -9,6 +9,7 @@ import type { InboundMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import { App } from '../http/app.ts'
 import { BulkRequests } from '../http/bulk-requests.ts'
+import { Clients } from '../http/clients.ts'
 import { closeConnections, Held, respondClientError } from '../http/connections.ts'
 import type { Context } from '../http/context.ts'
 import { EventStreams } from '../http/event-stream.ts'
@@ -33,6 +34,8 @@ export interface ServerOptions extends Mounted {
   /** Where clients get access tokens; undefined if none are accepted. */
   readonly resource?: ProtectedResource | undefined
   readonly guard: GuardSettings
+  /** The clients of the server; without trusted proxies if absent. */
+  readonly clients?: Clients | undefined
   readonly maxBodyBytes: number
   /** Limits that differ from the defaults. */
   readonly limits?: Partial<ConnectionLimits>
@@ -76,7 +79,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   })
   const bulk = new BulkRequests(gate.settings.max_pending_bytes)
   const { resource } = options
-  const context: Context = { gate, authenticator, resource, guard, maxBodyBytes, held, bulk, metrics }
+  const clients = options.clients ?? new Clients()
+  const context: Context = {
+    gate,
+    authenticator,
+    resource,
+    guard,
+    clients,
+    maxBodyBytes,
+    held,
+    bulk,
+    metrics,
+  }
   const app = new App(context, logger, (self) =>
     allRoutes(
       { ...context, streams, inboundMail, isStopping: () => self.isStopping },

@@ -9,6 +9,7 @@ import type { Address } from '../features/links.ts'
 import { NO_POLICIES } from '../features/policies/copy.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
+import { Clients } from '../http/clients.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import { listingOf } from '../mcp/tools/listing.ts'
 import type { TaskToolSource } from '../mcp/tools/tool.ts'
@@ -38,6 +39,7 @@ import {
   openConsole,
   openEmail,
   openMemory,
+  openRateLimits,
   openResults,
   openWebhook,
 } from './services.ts'
@@ -123,6 +125,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
         allowed_origins: config.server.allowed_origins,
         https: certificate !== undefined || public_url?.startsWith('https:') === true,
       },
+      clients: new Clients({ trustedProxies: config.limits.trusted_proxies }),
       maxBodyBytes: max_body_bytes,
     }
     // Long polls end in all of them at the same time. A client that repeats one is answered within the grace period.
@@ -210,6 +213,8 @@ async function compose(
     await upstreams.settled()
     rules = options.rules(upstreams)
   }
+  const rateLimits = await openRateLimits(config.rateLimits, logger)
+  stack.defer(() => rateLimits.close())
   const gate = openGate({
     store,
     address,
@@ -221,6 +226,7 @@ async function compose(
       retentionDays: server.usage_retention_days,
       isBilled: server.billing_webhook_url !== null,
     },
+    rateLimits: rateLimits.options,
     onError,
     results: await openResults(config, store, email?.queue, gist),
     memory: await openMemory(server, onError),

@@ -4,12 +4,14 @@ import type { GistOptions } from '../channels/gist.ts'
 import { openChannels, resultStore } from '../channels/registry.ts'
 import type { EmailConfig } from '../config/email.ts'
 import { type Config, ConfigError } from '../config/index.ts'
+import type { RateLimitConfig } from '../config/limits.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
 import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { EmailService } from '../email/service.ts'
 import type { Mail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
+import type { RateLimitOptions } from '../features/limits/rate-limits.ts'
 import type { Memory, ResultStore } from '../features/results/result-store.ts'
 import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
 import { type Logger, logErrors } from '../http/log.ts'
@@ -23,7 +25,7 @@ import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
 
 /** Refuses a start without the optional packages that the configured features need. Loads none of them. */
-export function checkPackages({ results, email, oauth }: Config): void {
+export function checkPackages({ results, email, oauth, rateLimits }: Config): void {
   const receives = email !== null && (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null
   const needed = {
     RESULTS_S3_BUCKET:
@@ -33,6 +35,7 @@ export function checkPackages({ results, email, oauth }: Config): void {
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
     OAUTH_ISSUER: oauth.oauth_issuer === null ? [] : ['jose'],
     OAUTH_SERVER: oauth.oauth_server ? ['jose', 'oidc-provider'] : [],
+    RATE_LIMIT_BACKEND: rateLimits.redisUrl === null ? [] : ['ioredis'],
   }
   const missing = Object.entries(needed).flatMap(([setting, packages]) =>
     packages.filter((name) => !isInstalled(name)).map((name) => ({ setting, name })),
@@ -139,6 +142,17 @@ export async function openMemory(
   return httpMemory({ url: memory_url, token: memory_token ?? undefined, egress: egressOf(server), onError })
 }
 
+/** The rate limits. Calls are counted in Redis if it is configured. */
+export async function openRateLimits(
+  { redisUrl: url, ...limits }: RateLimitConfig,
+  log: Logger,
+): Promise<{ readonly options: RateLimitOptions; close(): void }> {
+  if (!limits.isEnabled || url === null) return { options: limits, close: () => {} }
+  const { openRedisBuckets } = await import('./redis-buckets.ts')
+  const buckets = await openRedisBuckets({ url, log })
+  return { options: { ...limits, buckets }, close: () => buckets.close() }
+}
+
 /** The approval webhook. It sends nothing before it is started. */
 export async function openWebhook(
   values: ServerValues,
@@ -178,7 +192,10 @@ export async function openBilling(
 /** The web console; undefined if it is switched off. */
 export async function openConsole(
   settings: AuthSettings & { readonly console: boolean },
-  shared: Pick<ConsoleOptions, 'gate' | 'authenticator' | 'guard' | 'maxBodyBytes' | 'authorizations'>,
+  shared: Pick<
+    ConsoleOptions,
+    'gate' | 'authenticator' | 'guard' | 'clients' | 'maxBodyBytes' | 'authorizations'
+  >,
   onError: (error: unknown) => void,
 ): Promise<Console | undefined> {
   if (!settings.console) return undefined

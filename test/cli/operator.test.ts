@@ -94,11 +94,11 @@ describe('asyncgate doctor', () => {
   })
 
   it('doctor reports settings that are not supported yet', async () => {
-    vi.stubEnv('ASYNCGATE_REDIS_URL', 'redis://127.0.0.1')
+    vi.stubEnv('ASYNCGATE_METAGATE_URL', 'http://x')
     onTestFinished(() => void vi.unstubAllEnvs())
     expect(await findings('--port', '0')).toMatchObject({
       code: 1,
-      wrong: [{ check: 'settings', detail: expect.stringContaining('REDIS_URL is not supported yet') }],
+      wrong: [{ check: 'settings', detail: expect.stringContaining('METAGATE_URL is not supported yet') }],
     })
   })
 

@@ -56,8 +56,8 @@ describe('asyncgate serve', () => {
   it.each([
     [{ ASYNCGATE_ENV: 'production' }, 'Create an admin key with "asyncgate init"'],
     [
-      { ASYNCGATE_RATE_LIMIT_ENABLED: 'true' },
-      'ASYNCGATE_RATE_LIMIT_ENABLED is not supported yet (rate limits).',
+      { ASYNCGATE_METAGATE_URL: 'http://x' },
+      'ASYNCGATE_METAGATE_URL is not supported yet (bootstrapping from MetaGate).',
     ],
     [{ ASYNCGATE_HOST: '0.0.0.0' }, 'There is no key'],
     [{ ASYNCGATE_ALLOW_INSECURE_DEV: 'true', ASYNCGATE_ENV: 'staging' }, 'only for development'],

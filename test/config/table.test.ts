@@ -55,6 +55,8 @@ describe('table of settings', () => {
       'smtp_url',
       'smtp_password',
       'imap_url',
+      'rate_limit_redis_url',
+      'redis_url',
     ])
   })
 

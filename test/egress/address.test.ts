@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { kindOf, Networks } from '../../src/egress/address.ts'
+import { kindOf } from '../../src/egress/address.ts'
+import { Networks } from '../../src/util/networks.ts'
 
 describe('kindOf', () => {
   it.each([

@@ -12,6 +12,8 @@ const TENANT: Tenant = {
   clock: 0,
   open_tasks: 0,
   active_leases: 0,
+  ended_tasks: 0,
+  receipt_bytes: 0,
   lanes: LANES_KEPT,
   lanes_version: 1,
 }

@@ -4,6 +4,7 @@ import { emailSteps } from './email-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
 import { keySteps } from './key-steps.ts'
 import { limitSteps } from './limit-steps.ts'
+import { limitsSteps } from './limits-steps.ts'
 import { oauthSteps } from './oauth-steps.ts'
 import { policySteps } from './policy-steps.ts'
 import { privacySteps } from './privacy-steps.ts'
@@ -42,6 +43,7 @@ export const SCENARIO: readonly Step[] = [
   ...onOneServer(policySteps),
   ...keySteps,
   ...oauthSteps,
+  ...limitsSteps,
   ...auditSteps,
   ...privacySteps,
   ...usageSteps,

@@ -153,6 +153,15 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
     approval_expires_in_seconds: of(null, null, 60),
     expires_at: of(null, '2999-01-01T00:00:00Z'),
   },
+  // Low limits would leave little to test.
+  set_limits: {
+    tier: of(null, 'enterprise'),
+    tenant: of('guest'),
+    quotas: often(of({}, { max_active_tasks: 10_000 }), of({ max_tasks: 1 })),
+    principal: often(of('agent:alice'), of('alice')),
+    bypass: often(of(null, { reason: 'test' }), of({ reason: '' })),
+  },
+  get_limits: { tenant: often(of('guest'), of('')) },
   get_policy: { id: of('r1', 'r2', 'none') },
   remove_policy: { id: of('r1', 'r2', 'none') },
   test_policy: {

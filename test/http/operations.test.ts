@@ -4,6 +4,7 @@ import { describeGates } from '../support/gates.ts'
 import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { keyChecks } from './key-checks.ts'
+import { limitsChecks } from './limits-checks.ts'
 import { oauthChecks } from './oauth-checks.ts'
 import { policyChecks } from './policy-checks.ts'
 import { privacyChecks } from './privacy-checks.ts'
@@ -507,6 +508,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...auditChecks,
   ...privacyChecks,
   ...usageChecks,
+  ...limitsChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')

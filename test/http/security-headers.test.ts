@@ -7,6 +7,7 @@ import { CONSOLE_ROUTES } from '../../src/console/routes.ts'
 import { loadAssets } from '../../src/console/send.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import { BulkRequests } from '../../src/http/bulk-requests.ts'
+import { Clients } from '../../src/http/clients.ts'
 import { Held } from '../../src/http/connections.ts'
 import { EventStreams } from '../../src/http/event-stream.ts'
 import { Metrics } from '../../src/http/metrics.ts'
@@ -37,7 +38,7 @@ beforeAll(() => {
 async function serveAll(gate: Gate) {
   const guard = { allowed_hosts: ['gate.example'], allowed_origins: ['https://app.example'], https: true }
   const authenticator = new Authenticator({ api_key: null, allow_insecure_dev: true })
-  const shared = { gate, authenticator, guard, maxBodyBytes: 1024 }
+  const shared = { clients: new Clients(), gate, authenticator, guard, maxBodyBytes: 1024 }
   const mcp = createMcpEndpoint(shared)
   const pages = new Console({
     ...shared,

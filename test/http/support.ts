@@ -2,6 +2,7 @@ import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from '
 import { Authenticator, type AuthSettings, type TokenVerifier } from '../../src/auth/credential.ts'
 import { IssuedKeys } from '../../src/auth/issued-keys.ts'
 import type { Gate } from '../../src/features/gate.ts'
+import { Clients } from '../../src/http/clients.ts'
 import type { GuardSettings } from '../../src/http/guard.ts'
 import type { Logger } from '../../src/http/log.ts'
 import { createMcpEndpoint } from '../../src/mcp/transport/endpoint.ts'
@@ -29,6 +30,7 @@ export interface ServeOptions extends OpenOptions {
   readonly tokens?: TokenVerifier
   readonly guard?: Partial<GuardSettings>
   readonly maxBodyBytes?: number
+  readonly clients?: Clients
   readonly logger?: Logger
   readonly drainMs?: number
 }
@@ -60,6 +62,7 @@ export async function serveGate(gate: Gate, options: ServeOptions = {}) {
     authenticator: new Authenticator(options.auth ?? authSettings(suiteAuthMode()), issued, options.tokens),
     guard: { allowed_hosts: [], allowed_origins: [], ...options.guard },
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+    clients: options.clients ?? new Clients(),
   }
   const mcp = createMcpEndpoint(shared)
   const server = await startServer({

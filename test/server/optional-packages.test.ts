@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isInstalled, loadOptional, MissingPackage } from '../../src/util/load-optional.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const OPTIONAL = ['@aws-sdk', 'imapflow', 'jose', 'nodemailer', 'oidc-provider', 'postal-mime']
+const OPTIONAL = ['@aws-sdk', 'imapflow', 'ioredis', 'jose', 'nodemailer', 'oidc-provider', 'postal-mime']
 
 describe('loadOptional', () => {
   const notFound = () => Promise.reject(Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' }))

@@ -18,7 +18,6 @@ const FIND = {
     const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
     return stdout.startsWith('2.3.') ? program : undefined
   },
-  // For `npm run bench -- peers`.
   'redis-server': () =>
     ['/usr/bin/redis-server', '/usr/local/bin/redis-server', '/opt/homebrew/bin/redis-server'].find((path) =>
       existsSync(path),
@@ -27,7 +26,7 @@ const FIND = {
 
 type Package = keyof typeof FIND
 
-const PACKAGES: readonly Package[] = ['chromium', 'dovecot-imapd']
+const PACKAGES: readonly Package[] = ['chromium', 'dovecot-imapd', 'redis-server']
 
 /** The packages that tests need and whose programs are not installed. */
 export function missingPackages(): readonly Package[] {

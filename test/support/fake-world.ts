@@ -311,6 +311,8 @@ function tenantOf(tasks: readonly Task[]): Tenant {
     clock: 0,
     open_tasks: tasks.filter(isOpen).length,
     active_leases: tasks.filter((task) => task.status === 'leased' || task.status === 'running').length,
+    ended_tasks: tasks.filter((task) => !isOpen(task)).length,
+    receipt_bytes: 0,
     lanes: 2,
     lanes_version: 1,
   }

@@ -126,6 +126,8 @@ export function counters({ tenant, salt }: TenantRef, over: Partial<Tenant> = {}
     clock: 0,
     open_tasks: 0,
     active_leases: 0,
+    ended_tasks: 0,
+    receipt_bytes: 0,
     lanes: 0,
     lanes_version: 0,
     ...over,

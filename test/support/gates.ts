@@ -6,6 +6,7 @@ import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Mail } from '../../src/features/email/email.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
+import type { RateLimitOptions } from '../../src/features/limits/rate-limits.ts'
 import type { Address } from '../../src/features/links.ts'
 import type { PolicyOptions } from '../../src/features/policies/stored-policies.ts'
 import type { Memory, ResultStore } from '../../src/features/results/result-store.ts'
@@ -44,6 +45,8 @@ export interface OpenOptions {
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
   /** The policy settings that are not in the database. */
   readonly policy?: PolicyOptions
+  /** The rate limits of the server; none by default. */
+  readonly rateLimits?: RateLimitOptions
   /** The address at which people reach the server of the gate. */
   readonly address?: () => Address | undefined
 }
@@ -119,6 +122,7 @@ async function openOn(
     ...(options.results && { results: options.results }),
     ...(options.memory && { memory: options.memory }),
     ...(options.policy && { policy: options.policy }),
+    ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),
     ...(options.random && { random: options.random }),
     ...(options.mail && { mail: options.mail(store, clock) }),

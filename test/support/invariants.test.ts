@@ -248,6 +248,16 @@ describe('checkInvariants', () => {
       /open_tasks is/,
     ],
     ['a wrong count of leases', { counters: (row) => ({ ...row, active_leases: 0 }) }, /active_leases is/],
+    [
+      'a wrong count of ended tasks',
+      { counters: (row) => ({ ...row, ended_tasks: row.ended_tasks + 1 }) },
+      /ended_tasks is/,
+    ],
+    [
+      'a wrong size of receipts',
+      { counters: (row) => ({ ...row, receipt_bytes: row.receipt_bytes - 1 }) },
+      /receipt_bytes is/,
+    ],
     ['a clock that does not advance', { counters: (row) => ({ ...row, clock: 0 }) }, /clock is/],
     [
       'a lane with a wrong count',

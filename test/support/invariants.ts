@@ -360,7 +360,7 @@ function* checkLeases(name: string, task: Task, receipts: readonly Receipt[]): G
   }
 }
 
-function* checkCounters({ counters, records }: Ledger): Generator<string> {
+function* checkCounters({ counters, records, receipts }: Ledger): Generator<string> {
   const tasks = records.map((record) => record.task)
   const held = tasks.filter((task) => task.status === 'leased' || task.status === 'running').length
   const open = tasks.filter(isOpen).length
@@ -368,6 +368,11 @@ function* checkCounters({ counters, records }: Ledger): Generator<string> {
   if (counters.open_tasks !== open) yield `open_tasks is ${counters.open_tasks} and should be ${open}`
   if (counters.active_leases !== held)
     yield `active_leases is ${counters.active_leases} and should be ${held}`
+  const ended = tasks.length - open
+  if (counters.ended_tasks !== ended) yield `ended_tasks is ${counters.ended_tasks} and should be ${ended}`
+  const bytes = receipts.reduce((sum, receipt) => sum + Buffer.byteLength(receipt.body), 0)
+  if (counters.receipt_bytes !== bytes)
+    yield `receipt_bytes is ${counters.receipt_bytes} and should be ${bytes}`
   if (counters.clock !== served) yield `clock is ${counters.clock} and the highest claimed rank ${served}`
 }
 

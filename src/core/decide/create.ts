@@ -120,10 +120,19 @@ function checkDeadline({ now }: World, { deadline_at, delay_ms }: Create): void 
 }
 
 function checkQuota({ settings, tenant }: World): void {
-  if (settings.max_active_tasks >= 0 && tenant.open_tasks >= settings.max_active_tasks) {
-    throw new Fault('QUOTA_EXCEEDED', { quota: 'max_active_tasks', limit: settings.max_active_tasks })
+  const used = {
+    max_active_tasks: tenant.open_tasks,
+    max_terminal_tasks: tenant.ended_tasks,
+    max_receipt_bytes: tenant.receipt_bytes,
+  } as const
+  for (const quota of CREATE_QUOTAS) {
+    const limit = settings[quota]
+    if (limit >= 0 && used[quota] >= limit) throw new Fault('QUOTA_EXCEEDED', { quota, limit })
   }
 }
+
+/** The quotas of a tenant that refuse new tasks. */
+const CREATE_QUOTAS = ['max_active_tasks', 'max_terminal_tasks', 'max_receipt_bytes'] as const
 
 function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
   return asParked(task, {

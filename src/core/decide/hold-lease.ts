@@ -4,6 +4,7 @@ import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { canonical } from '../json/json.ts'
 import { checkLease, leaseEnd } from '../lease.ts'
+import type { Settings } from '../settings.ts'
 import type { HeldTask } from '../task.ts'
 import { isoTime } from '../time.ts'
 import { transition } from '../transitions.ts'
@@ -101,6 +102,17 @@ export function release(draft: Draft, command: Release): Decision<Answers['relea
   return draft.done({ status: requeue(draft, task, 'release', { next_eligible_at }) })
 }
 
+/**
+ * Whether a task may have another receipt about its progress. Every claim, report and question has one; receipts about
+ * the state of a task are always written.
+ */
+function mayHaveReceipt(
+  { max_receipts_per_task: limit }: Settings,
+  { fence, progress_count, question_count }: HeldTask,
+): boolean {
+  return limit < 0 || 1 + fence + progress_count + question_count < limit
+}
+
 /** The first progress says that the work has begun. */
 export function progress(draft: Draft, command: Progress): Decision<Answers['progress']> {
   const { world } = draft
@@ -118,7 +130,7 @@ export function progress(draft: Draft, command: Progress): Decision<Answers['pro
     lease_id: command.lease_id,
     progress: command.progress,
   })
-  if (world.settings.progress_receipts || command.milestone) {
+  if ((world.settings.progress_receipts || command.milestone) && mayHaveReceipt(world.settings, begun)) {
     draft.receipt({
       type: 'task.progress',
       from: command.holder,

@@ -22,7 +22,7 @@ const eventShape = z.object({
   principal: z.string().nullable().describe('The actor as kind:id; null if it is unknown'),
   subject: z.string().nullable().describe('What it is about, such as the id of a key'),
   reason: z.string().nullable().describe('Why a request was refused'),
-  ip: z.string().nullable().describe('Address of the connection; behind a proxy, of the proxy'),
+  ip: z.string().nullable().describe('Address of the client, or of a proxy that is not trusted'),
   user_agent: z.string().nullable().describe('User-Agent of the request'),
   request_id: z.string().nullable().describe('X-Request-Id of the request'),
   key_id: z.string().nullable().describe('Id of the issued key of the request'),
@@ -37,7 +37,7 @@ const rowShape = z.object({
   principal: z.string().optional().describe('The actor as kind:id'),
   subject: z.string().optional().describe('What it is about'),
   reason: z.string().optional().describe('Why a request was refused'),
-  ip: z.string().optional().describe('Address of the connection'),
+  ip: z.string().optional().describe('Address of the client'),
 })
 
 const summary = summaryView({

@@ -31,6 +31,17 @@ export const AUDIT_EVENTS = {
     meaning: 'A request named a tenant that is not the tenant of its key. The subject is that tenant.',
   },
   rate_limit_exceeded: { severity: 'warning', outcome: 'failure', meaning: 'A rate limit was exceeded.' },
+  rate_limit_tightened: {
+    severity: 'warning',
+    outcome: 'failure',
+    meaning:
+      'A principal had many calls refused, so its rate limit is stricter until `details.until`. Each server decides for itself.',
+  },
+  rate_limit_bypass_granted: {
+    severity: 'warning',
+    outcome: 'success',
+    meaning: 'An admin exempted a tenant or a principal from its rate limits.',
+  },
   quota_exceeded: { severity: 'warning', outcome: 'failure', meaning: 'A quota was exceeded.' },
   key_created: { severity: 'info', outcome: 'success', meaning: 'A key was created.' },
   key_rotated: { severity: 'info', outcome: 'success', meaning: 'A key was replaced by a new one.' },

@@ -78,7 +78,7 @@ export const leaseNext = defineOperation({
     lease_ttl_seconds: 300,
     wait_seconds: 50,
   },
-  async run({ engine, workers }, caller, input, signal) {
+  async run({ engine, workers, limits }, caller, input, signal) {
     if (input.capabilities !== undefined) {
       checkNoSessionLane(input.capabilities, 'capabilities')
       checkCapabilities(caller, input.capabilities)
@@ -87,6 +87,7 @@ export const leaseNext = defineOperation({
       throw invalid('worker_instance_id', 'is required with reclaim, to tell this process from earlier ones')
     }
     const tenant = await engine.tenant(caller.tenant)
+    if (limits.known(tenant.tenant) === undefined) await limits.load(tenant.tenant)
     const command: Claim = {
       verb: 'claim',
       tenant: tenant.tenant,

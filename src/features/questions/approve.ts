@@ -156,7 +156,7 @@ async function checkEdited(
   before: Json,
   payload: Json,
 ): Promise<void> {
-  const text = canonicalWithin(payload, 'payload', engine.settings.max_payload_bytes)
+  const text = canonicalWithin(payload, 'payload', engine.settingsOf(tenant).max_payload_bytes)
   if (spec.type === TOOL_CALL) checkSameTool(before, payload)
   const types = taskTypes.known(tenant) ?? (await taskTypes.load(tenant))
   const refusal = await types.rules.get(spec.type)?.refusal(schemas, { value: payload, text })

@@ -10,6 +10,8 @@ import type { TaskLine } from '../../store/reads.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { findItems } from '../inbox/list-inbox.ts'
 import { askedPrincipal, json, pageLimit, principalFields, text } from '../input.ts'
+import type { TenantLimitsRegistry } from '../limits/tenant-limits.ts'
+import { hasQuota, quotaWarnings } from '../limits/usage.ts'
 import { relationshipShape, relationshipView, serverShape, serverView } from '../server/server.ts'
 import { type TaskView, taskShape } from '../tasks/shape.ts'
 import { inTurns, taskView } from '../tasks/view.ts'
@@ -78,6 +80,10 @@ export const bootstrap = defineOperation({
           .describe('Send it as since_receipt_id in the next call; null if there are no receipts'),
       })
       .describe('Where the next call continues'),
+    warnings: z
+      .array(z.string())
+      .readonly()
+      .describe('Quotas of the tenant that are nearly used up; get_limits has the numbers'),
   }),
   access: 'receipts',
   toolsets: ['ledger'],
@@ -85,7 +91,7 @@ export const bootstrap = defineOperation({
   summary: bootstrapSummary,
   rest: { method: 'GET', path: '/v1/bootstrap' },
   effect: WRITES_ONCE,
-  async run({ engine, environment }, caller, asked) {
+  async run({ engine, environment, limits }, caller, asked) {
     const { since_receipt_id, max_items: limit } = asked
     const client_capabilities =
       asked.client_capabilities === undefined
@@ -122,9 +128,21 @@ export const bootstrap = defineOperation({
         more: isCut || assigned.isCut || waiting.isCut,
       },
       cursor: { latest_receipt_id: end === undefined ? null : engine.receiptId(tenantRef, end) },
+      warnings: await readWarnings(engine, limits, tenant),
     }
   },
 })
+
+/** Reads the counters of the tenant only if it has a quota. */
+async function readWarnings(
+  engine: Engine,
+  limits: TenantLimitsRegistry,
+  tenant: number,
+): Promise<readonly string[]> {
+  const { settings } = limits.known(tenant) ?? (await limits.load(tenant))
+  if (!hasQuota(settings)) return []
+  return quotaWarnings(settings, await engine.reading(() => engine.store.reads.counters(tenant)))
+}
 
 interface Inbox {
   readonly inbox: readonly Receipt[]

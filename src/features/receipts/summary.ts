@@ -94,6 +94,7 @@ const digestShape = z.object({
   anomalies: rowsShape.describe('Reported anomalies, by receipt_id'),
   next: z.string().describe('The operations that list everything'),
   since_receipt_id: z.string().nullable().describe('Send it in the next call to see only what is new'),
+  warnings: z.array(z.string()).optional().describe('Quotas of the tenant that are nearly used up'),
 })
 
 interface Attention {
@@ -105,6 +106,7 @@ interface Attention {
     readonly more: boolean
   }
   readonly cursor: { readonly latest_receipt_id: string | null }
+  readonly warnings: readonly string[]
 }
 
 /** Items that a digest counts: more than it shows, so that the counts say something. */
@@ -113,7 +115,7 @@ const COUNTED = 100
 export const bootstrapSummary = summaryView({
   shape: digestShape,
   defaults: { max_items: COUNTED },
-  of({ attention, cursor }: Attention, now): z.output<typeof digestShape> {
+  of({ attention, cursor, warnings }: Attention, now): z.output<typeof digestShape> {
     const taskLine = (task: TaskView) => {
       const { task_id, type, status, summary, age } = taskRow(task, now)
       return `${task_id} ${line(`${status} ${age} ${type}${summary === undefined ? '' : `: ${summary}`}`, MAX_LINE)}`
@@ -132,6 +134,7 @@ export const bootstrapSummary = summaryView({
       ),
       next: 'list_inbox lists what came in, list_tasks your tasks, get_task one of them; ack_receipt what you have dealt with.',
       since_receipt_id: cursor.latest_receipt_id,
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
     }
   },
 })

@@ -157,6 +157,7 @@ export async function callTool(
   client: Client,
   key?: string,
 ): Promise<CreateAnswer> {
+  await deps.rateLimits.count(caller, 'call_tool')
   checkPermission(caller, 'create')
   const { engine, toolCalls } = deps
   const { upstream, tool, arguments: args } = readToolCall(call)

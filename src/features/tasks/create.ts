@@ -5,6 +5,8 @@ import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json/
 import type { Caller } from '../../core/principal.ts'
 import type { Settings } from '../../core/settings.ts'
 import type { TenantRef } from '../../store/store.ts'
+import type { RateLimits } from '../limits/rate-limits.ts'
+import type { TenantLimitsRegistry } from '../limits/tenant-limits.ts'
 import { admit } from '../policies/admission.ts'
 import type { StoredPolicies } from '../policies/stored-policies.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -40,6 +42,8 @@ export type CreateAnswer = z.output<typeof createdShape>
 export interface CreateDeps extends OutlookDeps {
   readonly schemas: Schemas
   readonly policies: StoredPolicies
+  readonly limits: TenantLimitsRegistry
+  readonly rateLimits: RateLimits
   readonly upstreams: UpstreamRegistry | undefined
   readonly toolCalls: { readonly sessions: Pick<Sessions, 'submitted'> | undefined }
 }
@@ -60,7 +64,9 @@ export async function createTask(
   { lane = COMMON_SESSION_LANE, request }: CreateOptions = {},
 ): Promise<CreateAnswer> {
   const { engine, taskTypes, schemas, policies, upstreams, toolCalls, links } = deps
-  const { settings } = engine
+  const limits = deps.limits.known(tenant.tenant) ?? (await deps.limits.load(tenant.tenant))
+  const { settings } = limits
+  if (limits.tasks !== null) await deps.rateLimits.countTask(caller, limits)
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
   const type = types.rules.get(input.type)
   const call = input.type === TOOL_CALL ? toolCallRule(upstreams, tenant, input, lane) : undefined

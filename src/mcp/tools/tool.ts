@@ -17,7 +17,7 @@ import {
 import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
 import type { Permission } from '../../core/authorization.ts'
-import { ERRORS, type ErrorCode, Fault } from '../../core/errors.ts'
+import { ERRORS, type ErrorCode, Fault, liftedDetails } from '../../core/errors.ts'
 import type { Caller, PrincipalKey, RequestOrigin } from '../../core/principal.ts'
 import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
@@ -135,10 +135,9 @@ function errorLine({ code, message, details }: Fault): string {
 
 /** The same as the body of an error in REST. */
 export function errorBody(fault: Fault, requestId?: string): object {
-  const { required_role, your_role } = fault.details
   return {
     ...fault.toJSON(),
-    ...(required_role !== undefined && { required_role, your_role }),
+    ...liftedDetails(fault),
     ...(requestId !== undefined && { request_id: requestId }),
   }
 }

@@ -7,6 +7,7 @@ import {
   type McpHttpHandler,
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
+import { holderOf as holderOfCredential } from '../../auth/caller.ts'
 import type { Authenticator, Credential } from '../../auth/credential.ts'
 import type { ProtectedResource } from '../../auth/protected-resource.ts'
 import { checkScope } from '../../core/authorization.ts'
@@ -15,6 +16,7 @@ import { DEFAULT_TOOL_SETS } from '../../core/tool-sets.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
+import { Clients } from '../../http/clients.ts'
 import { endWithKey } from '../../http/context.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { HttpOrigin, noteKeyUse, noteRefusal, type RequestAudit, requestIdHeader } from '../../http/origin.ts'
@@ -49,6 +51,8 @@ interface HttpOptions {
   /** Where clients get access tokens; undefined if none are accepted. */
   readonly resource?: ProtectedResource | undefined
   readonly guard: GuardSettings
+  /** The clients of the server; those of this endpoint alone if absent. */
+  readonly clients?: Clients | undefined
   readonly maxBodyBytes: number
   /** If false, the SDK serves every request; the responses are the same. */
   readonly fastPath?: boolean
@@ -63,6 +67,8 @@ export interface McpEndpointOptions extends HttpOptions, Omit<ServerOptions, 'on
 
 interface EndpointOptions extends HttpOptions {
   readonly audit: RequestAudit
+  /** Without it requests are not counted. */
+  readonly rateLimits?: Gate['rateLimits']
   readonly definition: ServerDefinition
   /** A legacy client has ended its session. */
   readonly onLeft: (credential: Credential, client: Client) => Promise<void>
@@ -86,6 +92,7 @@ export function createMcpEndpoint({ gate, ...options }: McpEndpointOptions): Mcp
     ...options,
     bus,
     audit: gate.audit,
+    rateLimits: gate.rateLimits,
     definition,
     onLeft: (credential, { instance }) => gate.clientLeft(credential.tenant, instance, holderOf(credential)),
   })
@@ -113,10 +120,12 @@ export class Endpoint {
   readonly #listen: Listen
   readonly #open = new Map<OpenRequest, Promise<void>>()
   readonly #listing: Listing
+  readonly #clients: Clients
   #stopping = false
 
   constructor(options: EndpointOptions) {
     this.#options = options
+    this.#clients = options.clients ?? new Clients()
     this.#listing = options.listing ?? listingOf(DEFAULT_TOOL_SETS)
     this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.definition) : undefined
     this.#listen = new Listen(options.definition, options.bus)
@@ -152,23 +161,29 @@ export class Endpoint {
   async #serve(request: IncomingMessage, response: ServerResponse, open: OpenRequest): Promise<void> {
     const { audit, authenticator } = this.#options
     const requestId = requestIdHeader(response)
-    const origin = new HttpOrigin(request, requestId)
+    const origin = new HttpOrigin(request, response, this.#clients, requestId)
     let credential: Credential | undefined
     let message: Message | undefined
     try {
       checkHostAndOrigin(request.headers, this.#options.guard)
       const listing = requestedListing(request.url ?? '', request.headers, this.#listing)
-      const proven = await authenticator.ofHeaders(request.headers)
+      const proven = await this.#clients.authenticate(request, () => authenticator.ofHeaders(request.headers))
       if (request.method === 'POST') {
         checkPost(request)
         if (!acceptsJson(request.headers)) return sendRefusal(response, NOT_ACCEPTABLE)
         message = await readMessage(await this.#readBody(request, proven))
         if (message === undefined) return sendRefusal(response, UNPARSABLE)
       }
-      const known = proven ?? (await authenticator.ofToken(tokenOf(message?.body)))
+      const known =
+        proven ??
+        (await this.#clients.authenticate(request, () => authenticator.ofToken(tokenOf(message?.body))))
       credential = known
       noteKeyUse(audit, known, origin, authenticator.allowsAnonymous)
       endWithKey(this.#options, response, known)
+      if (Array.isArray(message?.body)) origin.countEveryCall()
+      // Tool calls are counted with the principal that they name.
+      else if (!isToolCall(message?.body))
+        await this.#options.rateLimits?.count(holderOfCredential(known, origin), 'mcp')
       this.#checkScope(known, message?.body)
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
       const read = readMeta(isObject(message?.body) ? message.body.params : undefined)

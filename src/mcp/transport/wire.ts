@@ -35,13 +35,17 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
 export function refusal(fault: Fault, requestId?: string, challenge?: string): Refusal {
   const status = ERRORS[fault.code].http
   const code = status === 400 ? INVALID_REQUEST : status
-  const headers = challenge === undefined ? HEADERS[status] : { 'www-authenticate': challenge }
+  const { retry_after_seconds: seconds } = fault.details
+  const headers = {
+    ...(challenge === undefined ? HEADERS[status] : { 'www-authenticate': challenge }),
+    ...(typeof seconds === 'number' && { 'retry-after': String(Math.ceil(seconds)) }),
+  }
   return {
     status,
     code,
     message: fault.message,
     data: errorBody(fault, requestId),
-    ...(headers && { headers }),
+    headers,
   }
 }
 

@@ -49,7 +49,8 @@ const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 const SEE_TENANTS = { name: 'see_tenants', text: `SELECT set_config('asyncgate.tenants', $1, true)` }
 const LOCK_TENANTS = {
   name: 'lock_tenants',
-  text: `SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version, committed_at FROM tenants
+  text: `SELECT tenant, salt, seq, clock, open_tasks, active_leases, ended_tasks, receipt_bytes, lanes,
+           lanes_version, committed_at FROM tenants
          WHERE tenant = ANY ($1::int[]) ORDER BY tenant FOR UPDATE`,
 }
 const NOTIFY = {

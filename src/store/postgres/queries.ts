@@ -105,7 +105,8 @@ export const queries = {
     SELECT ${list(RELATIONSHIP)} FROM relationships WHERE tenant = $1 AND principal = $2`,
 
   counters: `
-    SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version FROM tenants WHERE tenant = $1`,
+    SELECT tenant, salt, seq, clock, open_tasks, active_leases, ended_tasks, receipt_bytes, lanes, lanes_version
+    FROM tenants WHERE tenant = $1`,
 
   leases: `
     SELECT ${list(LIVE_STATE)} FROM tasks_live WHERE tenant = $1 AND status <= 2`,

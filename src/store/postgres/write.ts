@@ -44,6 +44,8 @@ const COUNTERS = {
   clock: 'bigint',
   open_tasks: 'int',
   active_leases: 'int',
+  ended_tasks: 'bigint',
+  receipt_bytes: 'bigint',
   lanes: 'int',
   lanes_version: 'bigint',
 } as const
@@ -120,7 +122,7 @@ export const writes = {
     ON CONFLICT (tenant, principal, seq) DO UPDATE SET ${assignments(ITEM_MARKS, 'excluded.')}`,
 
   update_tenants: expectAll(`
-    UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $8::bigint FROM ${rowsOf(TENANT)}
+    UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $${Object.keys(TENANT).length + 1}::bigint FROM ${rowsOf(TENANT)}
     WHERE t.tenant = x.tenant`),
 
   granted_specs: `
@@ -217,6 +219,8 @@ function isChanged(tenant: Tenant, loaded: Loaded): boolean {
     before.clock !== tenant.clock ||
     before.open_tasks !== tenant.open_tasks ||
     before.active_leases !== tenant.active_leases ||
+    before.ended_tasks !== tenant.ended_tasks ||
+    before.receipt_bytes !== tenant.receipt_bytes ||
     before.lanes !== tenant.lanes ||
     before.lanes_version !== tenant.lanes_version
   )

@@ -1,7 +1,8 @@
 import type { LaneRow } from '../../core/matching.ts'
 import type { Database } from './database.ts'
 
-export const TENANT_COLUMNS = 'tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version'
+export const TENANT_COLUMNS =
+  'tenant, salt, seq, clock, open_tasks, active_leases, ended_tasks, receipt_bytes, lanes, lanes_version'
 
 export const LANE_COLUMNS = [
   'tenant',

@@ -63,6 +63,8 @@ function isSame(a: Tenant, b: Tenant): boolean {
     a.clock === b.clock &&
     a.open_tasks === b.open_tasks &&
     a.active_leases === b.active_leases &&
+    a.ended_tasks === b.ended_tasks &&
+    a.receipt_bytes === b.receipt_bytes &&
     a.lanes === b.lanes &&
     a.lanes_version === b.lanes_version
   )
@@ -70,17 +72,16 @@ function isSame(a: Tenant, b: Tenant): boolean {
 
 function prepareTenants(database: Database): (tenants: readonly Tenant[], now: number) => void {
   const update = database.prepare(
-    `UPDATE tenants SET seq = ?, clock = ?, open_tasks = ?, active_leases = ?, lanes = ?, lanes_version = ?,
-       committed_at = ?
+    `UPDATE tenants SET seq = ?, clock = ?, open_tasks = ?, active_leases = ?, ended_tasks = ?, receipt_bytes = ?,
+       lanes = ?, lanes_version = ?, committed_at = ?
      WHERE tenant = ?`,
   )
   return (tenants, now) => {
-    for (const { tenant, seq, clock, open_tasks, active_leases, lanes, lanes_version } of tenants) {
-      expectOne(
-        update.run(seq, clock, open_tasks, active_leases, lanes, lanes_version, now, tenant),
-        tenant,
-        seq,
-      )
+    for (const row of tenants) {
+      const { tenant, seq, clock, open_tasks, active_leases, ended_tasks, receipt_bytes } = row
+      const { lanes, lanes_version } = row
+      const counts = [open_tasks, active_leases, ended_tasks, receipt_bytes, lanes, lanes_version]
+      expectOne(update.run(seq, clock, ...counts, now, tenant), tenant, seq)
     }
   }
 }

@@ -46,6 +46,8 @@ export function describeTenants(subject: Subject): void {
         clock: 2 ** 50,
         open_tasks: 3,
         active_leases: 2,
+        ended_tasks: 2 ** 40,
+        receipt_bytes: 2 ** 45,
         lanes: 4,
         lanes_version: 2 ** 45,
       }

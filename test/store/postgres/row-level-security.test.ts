@@ -167,6 +167,8 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
         clock: 0,
         open_tasks: 2,
         active_leases: 0,
+        ended_tasks: 0,
+        receipt_bytes: 0,
         lanes: 2,
         lanes_version: 1,
       })),

@@ -1,0 +1,76 @@
+/** At most `calls` calls at once; they become available again evenly over `window_seconds`. */
+export interface RateLimit {
+  readonly calls: number
+  readonly window_seconds: number
+}
+
+/** Products of the largest calls and the largest window in milliseconds are exact numbers. */
+export const MAX_CALLS = 100_000_000
+export const MAX_WINDOW_SECONDS = 86_400
+
+/**
+ * When the bucket is full again: `ms` and a fraction `part` / calls of a millisecond. The fraction is a whole number, so
+ * that no number of calls accumulates rounding errors.
+ */
+export interface BucketState {
+  readonly ms: number
+  readonly part: number
+}
+
+/** What a caller has left of one limit. */
+export interface Standing {
+  readonly isAllowed: boolean
+  /** Calls that are possible now. */
+  readonly remaining: number
+  /** Milliseconds until all calls are available again. */
+  readonly full_ms: number
+  /** Milliseconds until this call is possible; 0 if it is allowed. */
+  readonly retry_ms: number
+}
+
+/** What a response says about the limits of its caller. */
+export interface LimitReport extends Standing {
+  readonly bucket: string
+  readonly limit: number
+}
+
+/**
+ * The generic cell rate algorithm: decides whether `cost` calls are allowed at the time `now` in milliseconds. The state
+ * is unchanged if they are not. A cost of 0 only reads.
+ */
+export function takeCalls(
+  state: BucketState | undefined,
+  { calls, window_seconds }: RateLimit,
+  now: number,
+  cost: number,
+): { readonly state: BucketState; readonly standing: Standing } {
+  const window = window_seconds * 1000
+  const start = startOf(state, calls, now, window)
+  const next = add(start, cost * window, calls)
+  const isAllowed = next.ms - now < window || (next.ms - now === window && next.part === 0)
+  const after = isAllowed ? next : start
+  const free = (now + window - after.ms) * calls - after.part
+  const excess = next.ms - now - window + (next.part > 0 ? 1 : 0)
+  return {
+    state: after,
+    standing: {
+      isAllowed,
+      remaining: Math.max(0, Math.floor(free / window)),
+      full_ms: after.ms - now + (after.part > 0 ? 1 : 0),
+      retry_ms: isAllowed ? 0 : excess,
+    },
+  }
+}
+
+/** A state of another limit or of another clock is brought within the bounds of this one. */
+function startOf(state: BucketState | undefined, calls: number, now: number, window: number): BucketState {
+  if (state === undefined || state.ms < now) return { ms: now, part: 0 }
+  if (state.ms >= now + window) return { ms: now + window, part: 0 }
+  return { ms: state.ms, part: Math.min(state.part, calls - 1) }
+}
+
+function add({ ms, part }: BucketState, amount: number, calls: number): BucketState {
+  const total = part + (amount % calls)
+  const carry = total >= calls ? 1 : 0
+  return { ms: ms + Math.floor(amount / calls) + carry, part: total - carry * calls }
+}
