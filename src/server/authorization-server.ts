@@ -74,7 +74,7 @@ export async function openAuthorizationServer(
 }
 
 /** Fetches the metadata documents of clients, whose URLs anyone can choose. */
-function documentFetcher(egress: Partial<EgressSettings>) {
+export function documentFetcher(egress: Partial<EgressSettings>) {
   return async (url: string): Promise<Response> => {
     const settings = { ...egress, max_bytes: MAX_DOCUMENT_BYTES, max_redirects: 0 }
     const response = await guardedFetch(url, { headers: { accept: 'application/json' }, settings })

@@ -10,6 +10,7 @@ import type { EgressSettings } from '../../src/egress/settings.ts'
 import { guardedMcpFetch } from '../../src/gateway/transports/http-fetch.ts'
 import { httpMemory } from '../../src/memory/http-memory.ts'
 import { httpGet } from '../../src/reference-workers/http-get.ts'
+import { documentFetcher } from '../../src/server/authorization-server.ts'
 import { jsonFetcher } from '../../src/server/oauth.ts'
 import { postTo } from '../../src/webhooks/post.ts'
 import { openTestGate, outcomeOf, work } from '../reference-workers/support.ts'
@@ -88,6 +89,7 @@ const NAMED: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
       maxBytes: 1000,
       exchange: () => undefined,
     })(url),
+  'the metadata document of a client': (url) => documentFetcher(OPEN)(url),
   'a document that an identity provider names': (url) => jsonFetcher('https://issuer.test', OPEN)(url),
 }
 
@@ -174,6 +176,7 @@ describe('outgoing connections', () => {
       'gateway/transports/http-fetch.ts',
       'memory/http-memory.ts',
       'reference-workers/http-get.ts',
+      'server/authorization-server.ts',
       'server/oauth.ts',
       'webhooks/post.ts',
     ])

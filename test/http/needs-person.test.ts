@@ -50,6 +50,8 @@ describe.each(AUTH_MODES)('decisions with %s', (mode) => {
             name: 'x',
             id: 'x',
             key_id: 'x',
+            client_id: 'x',
+            kind: 'human',
             ...claim,
           })
           const refused = { status: 403, body: { code: 'FORBIDDEN' } }
