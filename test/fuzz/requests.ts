@@ -298,8 +298,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   get_session: 4,
   set_session: 8,
   get_task_type: 3,
-  create_key: 3,
-  rotate_key: 3,
+  create_key: 2,
+  rotate_key: 2,
   create_oauth_client: 3,
   remove_oauth_client: 3,
 }
