@@ -48,7 +48,9 @@ export async function openAuthorizationServer(
     acceptsDocuments: settings.oauth_client_documents,
     acceptsRegistration: settings.oauth_registration,
     fetch: documentFetcher(egressOf(server)),
-    isCurrent: async ({ key_id }) => key_id === null || (await issued.current(key_id)) !== undefined,
+    isCurrent: async ({ key_id, identity }) =>
+      (key_id === null || (await issued.current(key_id)) !== undefined) &&
+      (identity === null || (await gate.identities.current(identity)) !== undefined),
     onRevoked: ({ tenant, person, client_id, principal: { kind, id } }, cause) =>
       audit.record({
         event: cause === 'reuse' ? 'token_reused' : 'token_revoked',
@@ -74,7 +76,7 @@ export async function openAuthorizationServer(
 }
 
 /** Fetches the metadata documents of clients, whose URLs anyone can choose. */
-function documentFetcher(egress: Partial<EgressSettings>) {
+export function documentFetcher(egress: Partial<EgressSettings>) {
   return async (url: string): Promise<Response> => {
     const settings = { ...egress, max_bytes: MAX_DOCUMENT_BYTES, max_redirects: 0 }
     const response = await guardedFetch(url, { headers: { accept: 'application/json' }, settings })

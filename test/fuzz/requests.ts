@@ -302,6 +302,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   rotate_key: 3,
   create_oauth_client: 3,
   remove_oauth_client: 3,
+  put_identity: 3,
+  remove_identity: 3,
 }
 
 const total = OPERATIONS.reduce((sum, { name }) => sum + weightOf(name), 0)
