@@ -108,7 +108,7 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
   export_principal: {
     kind: of('human', 'agent'),
     id: of('alice', 'paul'),
-    cursor: of('task:', 'receipt:', 'x'),
+    cursor: of('identity:', 'task:', 'receipt:', 'x'),
   },
   // Most of the time it is a principal without tasks, so that the others have some.
   erase_principal: { kind: of('human', 'agent'), id: of('paul', 'paul', 'paul', 'alice') },
