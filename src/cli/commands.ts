@@ -22,6 +22,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   init: () => import('./commands/keys.ts'),
   keys: () => import('./commands/keys.ts'),
   oauth: () => import('./commands/oauth.ts'),
+  identities: () => import('./commands/identities.ts'),
   limits: () => import('./commands/limits.ts'),
   audit: () => import('./commands/audit.ts'),
   principals: () => import('./commands/principals.ts'),

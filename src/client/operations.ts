@@ -3654,6 +3654,95 @@ export interface RevokeTokensAnswer {
   readonly revoked: number
 }
 
+export interface PutIdentityInput {
+  /** Email address of the person. It counts only if the identity provider has verified it */
+  email?: string | undefined
+  /** With subject: URL of the issuer, exactly as in the settings */
+  issuer?: string | undefined
+  /** Instead of an email address: id of the person at the issuer, which never changes */
+  subject?: string | undefined
+  /** The principal as which the person signs in */
+  principal: {
+    /** human */
+    kind: 'human'
+    /** Name of the person */
+    id: string
+  }
+  /** What the person may do */
+  role: 'agent' | 'viewer' | 'operator' | 'admin'
+  /** Limits the person further than the role; no further limit if absent */
+  scopes?:
+    | readonly (
+        | 'tasks:read'
+        | 'tasks:write'
+        | 'tasks:lease'
+        | 'receipts:read'
+        | 'receipts:ack'
+        | 'admin:read'
+        | 'admin:write'
+      )[]
+    | undefined
+}
+
+export interface PutIdentityAnswer {
+  /** Id of the identity */
+  readonly identity_id: string
+  /** Email address that the identity provider has verified; null if the subject is compared */
+  readonly email: string | null
+  /** Issuer of the subject; null if the email address is compared */
+  readonly issuer: string | null
+  /** Id of the person at the issuer; null if the email address is compared */
+  readonly subject: string | null
+  /** The tenant of the person */
+  readonly tenant_id: string
+  /** The principal as which the person signs in */
+  readonly principal: Principal
+  /** The role of the person */
+  readonly role: 'agent' | 'viewer' | 'operator' | 'admin'
+  /** What the person is limited to; null: everything that the role allows */
+  readonly scopes:
+    | readonly (
+        | 'tasks:read'
+        | 'tasks:write'
+        | 'tasks:lease'
+        | 'receipts:read'
+        | 'receipts:ack'
+        | 'admin:read'
+        | 'admin:write'
+      )[]
+    | null
+  /** When the identity was created or changed */
+  readonly updated_at: string
+  /** The principal that created or changed it */
+  readonly updated_by: string
+}
+
+export interface ListIdentitiesInput {
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
+
+export interface ListIdentitiesAnswer {
+  /** The identities of this page, by id */
+  readonly identities: readonly PutIdentityAnswer[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
+export interface RemoveIdentityInput {
+  /** Id of the identity */
+  identity_id: string
+}
+
+export interface RemoveIdentityAnswer {
+  /** Id of the identity */
+  readonly identity_id: string
+  /** How many OAuth clients the person had allowed; their tokens have ended */
+  readonly revoked: number
+}
+
 export interface GetLimitsInput {
   /** The tenant; your own if absent. Only admins of the tenant default can name another one */
   tenant?: string | undefined
@@ -3835,6 +3924,8 @@ export interface ListAuditInput {
     | 'token_granted'
     | 'token_revoked'
     | 'token_reused'
+    | 'identity_mapped'
+    | 'identity_removed'
     | 'admin_action'
     | 'principal_exported'
     | 'principal_erased'
@@ -3905,7 +3996,7 @@ export interface ExportPrincipalAnswer {
   /** The records of this page; each has its contents in the member that its kind names */
   readonly records: readonly {
     /** What the record contains */
-    readonly kind: 'key' | 'task' | 'receipt' | 'audit_event'
+    readonly kind: 'key' | 'identity' | 'task' | 'receipt' | 'audit_event'
   }[]
   /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
@@ -4192,6 +4283,14 @@ export const ROUTES = {
     repeatable: true,
   },
   revokeTokens: { method: 'POST', path: '/v1/oauth/revoke', actor: 'anyone', repeatable: true },
+  putIdentity: { method: 'POST', path: '/v1/identities', actor: 'anyone', repeatable: false },
+  listIdentities: { method: 'GET', path: '/v1/identities', actor: 'anyone', repeatable: true },
+  removeIdentity: {
+    method: 'POST',
+    path: '/v1/identities/{identity_id}/remove',
+    actor: 'anyone',
+    repeatable: true,
+  },
   getLimits: { method: 'GET', path: '/v1/limits', actor: 'anyone', repeatable: true },
   setLimits: { method: 'POST', path: '/v1/limits', actor: 'anyone', repeatable: true },
   listAudit: { method: 'GET', path: '/v1/audit', actor: 'anyone', repeatable: true },
@@ -4664,6 +4763,21 @@ export abstract class Operations {
   /** Revoke access tokens. For admins: ends all access and refresh tokens that this server has issued for a principal, or for the whole tenant if none is named. Every server refuses them within a second, and their clients have to be allowed again. */
   revokeTokens(input: RevokeTokensInput = {}, options?: CallOptions): Promise<RevokeTokensAnswer> {
     return this.call(ROUTES.revokeTokens, input, options)
+  }
+
+  /** Allow a person to sign in. For admins: lets a person of the identity provider sign in to the console, as a principal of your tenant. Replaces the identity with the same email address or subject, and then ends its sign-ins. */
+  putIdentity(input: PutIdentityInput, options?: CallOptions): Promise<PutIdentityAnswer> {
+    return this.call(ROUTES.putIdentity, input, options)
+  }
+
+  /** List identities. For admins: the people of the identity provider who can sign in to your tenant. Repeat with next_cursor until it is null. */
+  listIdentities(input: ListIdentitiesInput = {}, options?: CallOptions): Promise<ListIdentitiesAnswer> {
+    return this.call(ROUTES.listIdentities, input, options)
+  }
+
+  /** Remove an identity. For admins: a person of the identity provider can no longer sign in. Their sign-ins to the console, and the access tokens that they have granted there, end within a second. */
+  removeIdentity(input: RemoveIdentityInput, options?: CallOptions): Promise<RemoveIdentityAnswer> {
+    return this.call(ROUTES.removeIdentity, input, options)
   }
 
   /** Get your limits. Your rate limits with what is left of them, and the quotas of your tenant with what is used. Does not count as a call. */

@@ -20,6 +20,14 @@ import {
 } from './limits.ts'
 import { listenerProblems } from './listener.ts'
 import { type OauthValues, oauthProblems, oauthServerProblems, oauthTable, oauthWarnings } from './oauth.ts'
+import {
+  type OidcConfig,
+  type OidcValues,
+  oidcOf,
+  oidcProblems,
+  oidcServerProblems,
+  oidcTable,
+} from './oidc.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
 import { fileSettingOf, readSecretFiles } from './secret-files.ts'
@@ -54,6 +62,8 @@ export interface Config {
   /** Null if email is disabled. */
   readonly email: EmailConfig | null
   readonly oauth: OauthValues
+  /** The OpenID provider with which people sign in; null if there is none. */
+  readonly oidc: OidcConfig | null
   readonly limits: LimitsValues
   readonly rateLimits: RateLimitConfig
   /** Reasons why a server refuses to start with these settings. */
@@ -109,8 +119,11 @@ export function reportConfig(options: ConfigOptions): Report {
   const email = emailTable.safeParse(raw)
   const results = resultsTable.safeParse(raw)
   const oauth = oauthTable.safeParse(raw)
+  const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
-  const issues = [server, engine, results, email, oauth, limits].flatMap((table) => table.error?.issues ?? [])
+  const issues = [server, engine, results, email, oauth, oidc, limits].flatMap(
+    (table) => table.error?.issues ?? [],
+  )
   const problems = [
     ...file.problems,
     ...environment.problems,
@@ -121,6 +134,8 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
     ...(oauth.success && server.success ? oauthServerProblems(oauth.data, server.data) : []),
+    ...(oidc.success ? oidcProblems(oidc.data) : []),
+    ...(oidc.success && server.success ? oidcServerProblems(oidc.data, server.data) : []),
     ...(limits.success ? limitsProblems(limits.data) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
@@ -130,6 +145,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...results.data,
     ...email.data,
     ...oauth.data,
+    ...oidc.data,
     ...limits.data,
   }
   return {
@@ -148,6 +164,7 @@ export function reportConfig(options: ConfigOptions): Report {
       results.success &&
       email.success &&
       oauth.success &&
+      oidc.success &&
       limits.success &&
       problems.length === 0 && {
         config: assemble(
@@ -156,6 +173,7 @@ export function reportConfig(options: ConfigOptions): Report {
           results.data,
           email.data,
           oauth.data,
+          oidc.data,
           limits.data,
           isGiven,
           [...file.warnings, ...environment.warnings],
@@ -170,6 +188,7 @@ function assemble(
   results: ResultsValues,
   emailValues: EmailValues,
   oauth: OauthValues,
+  oidc: OidcValues,
   limits: LimitsValues,
   isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
@@ -185,6 +204,7 @@ function assemble(
     results,
     email,
     oauth,
+    oidc: oidcOf(oidc),
     limits,
     rateLimits: rateLimitsOf(limits, server, isGiven),
     refusals: [

@@ -6,7 +6,7 @@ import type { ServerValues } from './server.ts'
 const LOOPBACK_URL = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(\/|$)/i
 
 /** Tokens name their issuer exactly so, therefore the text is not normalized. */
-const issuer = new Kind<string>(
+export const issuer = new Kind<string>(
   'an https URL without a query or fragment; http is allowed on loopback',
   (value) => {
     if (typeof value !== 'string' || !URL.canParse(value)) return undefined
@@ -15,6 +15,11 @@ const issuer = new Kind<string>(
     return isPlain && (protocol === 'https:' || LOOPBACK_URL.test(value)) ? value.trim() : undefined
   },
 )
+
+/** Whether a public URL is one that tokens and codes may be sent to. */
+export function isSafeUrl(url: string | null): boolean {
+  return url === null || url.startsWith('https:') || LOOPBACK_URL.test(url)
+}
 
 const DAY_SECONDS = 24 * 3600
 
@@ -100,11 +105,12 @@ export function oauthServerProblems(
   { console, public_url }: Pick<ServerValues, 'console' | 'public_url'>,
 ): string[] {
   if (!oauth_server) return []
-  const { protocol, pathname } = new URL(public_url ?? 'https://localhost')
-  const isSafe = protocol === 'https:' || LOOPBACK_URL.test(public_url ?? '')
+  const { pathname } = new URL(public_url ?? 'https://localhost')
   return [
     ...(console ? [] : ['OAUTH_SERVER needs CONSOLE=true: people sign in and allow clients there.']),
-    ...(isSafe ? [] : ['OAUTH_SERVER needs a PUBLIC_URL with https; http is allowed on loopback.']),
+    ...(isSafeUrl(public_url)
+      ? []
+      : ['OAUTH_SERVER needs a PUBLIC_URL with https; http is allowed on loopback.']),
     ...(pathname === '/' ? [] : ['OAUTH_SERVER needs a PUBLIC_URL without a path.']),
   ]
 }

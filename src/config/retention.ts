@@ -69,6 +69,12 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['entries'],
   },
   {
+    data: 'Identities: who may sign in through the identity provider',
+    personal: 'the email address or the subject of a person, and their principal',
+    retention: 'until they are removed',
+    tables: ['entries'],
+  },
+  {
     data: 'Workers that have called',
     personal: 'names of workers',
     retention: 'a day after the last call',
@@ -82,7 +88,7 @@ export const RETENTION: readonly RetainedData[] = [
   },
   {
     data: 'Audit log',
-    personal: 'names of principals, IP addresses, user agents',
+    personal: 'names of principals, IP addresses, user agents, email addresses of identities',
     retention: '90 days',
     setting: 'audit_retention_days',
     tables: ['audit_events'],

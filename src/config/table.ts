@@ -4,6 +4,7 @@ import { engineTable } from './engine.ts'
 import { type About, about } from './kinds.ts'
 import { limitsTable } from './limits.ts'
 import { oauthTable } from './oauth.ts'
+import { oidcTable } from './oidc.ts'
 import { resultsTable } from './results.ts'
 import { fileSettingOf } from './secret-files.ts'
 import { serverTable } from './server.ts'
@@ -22,6 +23,7 @@ export const TABLE: readonly TableRow[] = Object.entries({
   ...resultsTable.shape,
   ...emailTable.shape,
   ...oauthTable.shape,
+  ...oidcTable.shape,
   ...limitsTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)

@@ -2,19 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { callerOf } from '../auth/caller.ts'
 import type { Authenticator, BoundCredential, Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
-import { type Caller, DEFAULT_TENANT, principalKey } from '../core/principal.ts'
+import { type Caller, DEFAULT_TENANT, type IdentityRef, principalKey } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import { listApprovals } from '../features/questions/approvals.ts'
-import { hasBody, readBody } from '../http/body.ts'
 import { Clients } from '../http/clients.ts'
 import { endWithKey } from '../http/context.ts'
 import { EventStreams } from '../http/event-stream.ts'
 import { checkHost, type GuardSettings } from '../http/guard.ts'
 import { HttpOrigin, requestIdHeader } from '../http/origin.ts'
+import { ExternalSignIns, type IdentityProvider } from './external-sign-in.ts'
 import { link, textIn } from './fields.ts'
+import { MAX_SIGN_IN_BYTES, ownPath, readForm } from './form.ts'
 import { icon, layout } from './layout.ts'
 import { type Authorizations, authorizationPage, failedAuthorizationPage } from './pages/authorization.ts'
-import { errorPage, followLinkPage, loginPage } from './pages/public.ts'
+import { errorPage, followLinkPage, type LoginView, loginPage } from './pages/public.ts'
 import { findRoute, pageOf } from './routes.ts'
 import { loadAssets, SAFETY, send, sendAsset, sendRedirect } from './send.ts'
 import { callerFor, checkSameOrigin, readCookie, type SignIn, SignIns, writeCookie } from './sign-in.ts'
@@ -31,6 +32,8 @@ export interface ConsoleOptions {
   readonly secret: Buffer
   /** Where people decide about OAuth clients; undefined without an authorization server. */
   readonly authorizations?: Authorizations | undefined
+  /** Where people can sign in besides with a key; undefined if no provider is configured. */
+  readonly external?: IdentityProvider | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -45,9 +48,6 @@ const ANY_CALL = { actor: 'anyone', input: { shape: {} } } as const
 /** Minimum interval between the events that a page receives. */
 const EVENT_INTERVAL_MS = 300
 
-/** The sign-in form is public, so its size is limited further. */
-const MAX_SIGN_IN_BYTES = 64 * 1024
-
 const MAX_COUNTED_APPROVALS = 99
 
 interface Visitor {
@@ -61,6 +61,7 @@ interface Visitor {
 export class Console {
   readonly #options: ConsoleOptions
   readonly #signIns: SignIns
+  readonly #external: ExternalSignIns | undefined
   readonly #clients: Clients
   readonly #streams = new EventStreams()
   readonly #assets = loadAssets()
@@ -68,6 +69,8 @@ export class Console {
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#signIns = new SignIns(options.secret)
+    const { external, secret, guard } = options
+    this.#external = external && new ExternalSignIns(external, secret, guard)
     this.#clients = options.clients ?? new Clients()
   }
 
@@ -110,7 +113,10 @@ export class Console {
     }
     if (pathname === '/console/login') {
       if (isForm) return this.#signIn(request, response)
-      return this.#show(response, loginPage({ query: searchParams, acceptsNames: this.#acceptsNames }))
+      return this.#show(response, this.#loginPage({ query: searchParams }))
+    }
+    if (this.#external?.isFor(request, pathname)) {
+      return this.#show(response, await this.#signInExternally(request, response, url, this.#external))
     }
     const visitor = await this.#visitorOf(request, response)
     if (visitor !== undefined) return this.#visit(request, response, url, visitor)
@@ -131,6 +137,7 @@ export class Console {
     const { pathname, searchParams: query } = url
     if (pathname === '/console/events') {
       if (credential !== undefined) endWithKey(this.#options, response, credential)
+      if (caller.identity !== undefined) this.#endWithIdentity(response, caller.identity)
       return this.#stream(response, caller, textIn(query, 'task_id'))
     }
     const isForm = request.method === 'POST'
@@ -185,6 +192,10 @@ export class Console {
     const cookie = readCookie(request)
     const known = cookie === undefined ? undefined : this.#signIns.read(cookie)
     if (known?.key_id !== undefined) return this.#visitorWithKey(known, known.key_id)
+    if (known?.identity !== undefined) {
+      const caller = await this.#options.external?.sessions.current(known.identity)
+      return caller && { signIn: known, caller }
+    }
     if (known !== undefined) return { signIn: known, caller: callerFor(known) }
     try {
       const caller = this.#personOf(await this.#options.authenticator.authenticate({}), OPERATOR)
@@ -203,6 +214,11 @@ export class Console {
     return { signIn, caller, credential }
   }
 
+  #endWithIdentity(response: ServerResponse, identity: IdentityRef): void {
+    const unsubscribe = this.#options.external?.sessions.watch(identity, () => response.destroy())
+    if (unsubscribe !== undefined) response.once('close', unsubscribe)
+  }
+
   #begin(request: IncomingMessage, response: ServerResponse, caller: Caller, key: boolean): SignIn {
     const signIn = this.#signIns.begin(caller, key)
     writeCookie(request, response, this.#signIns.write(signIn), this.#options.guard)
@@ -210,7 +226,7 @@ export class Console {
   }
 
   async #signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const form = await readFields(request, Math.min(this.#options.maxBodyBytes, MAX_SIGN_IN_BYTES))
+    const form = await readForm(request, Math.min(this.#options.maxBodyBytes, MAX_SIGN_IN_BYTES))
     const next = ownPath(form.get('next'))
     try {
       const headers = { 'x-api-key': textIn(form, 'key') ?? '' }
@@ -223,30 +239,48 @@ export class Console {
       sendRedirect(response, next)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      this.#recordRefusal(request, response, error)
-      const query = new URLSearchParams({ next })
+      this.#recordRefusal(request, response, error.message)
       const name = form.get('name') ?? ''
-      this.#show(response, loginPage({ query, acceptsNames: this.#acceptsNames, name, fault: error }))
+      this.#show(response, this.#loginPage({ query: new URLSearchParams({ next }), name, fault: error }))
     }
   }
 
+  #signInExternally(
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    external: ExternalSignIns,
+  ): Promise<Page> {
+    return external.handle({
+      ...{ request, response, url },
+      signIn: (caller) => {
+        this.#begin(request, response, caller, true)
+        this.#recordSignIn(request, response, caller)
+      },
+      refused: (reason, subject) => this.#recordRefusal(request, response, reason, subject),
+      loginPage: (view) => this.#loginPage(view),
+    })
+  }
+
   #recordSignIn(request: IncomingMessage, response: ServerResponse, caller: Caller): void {
-    const { tenant, principal, key_id } = caller
+    const { tenant, principal, key_id, identity } = caller
     const origin = this.#originOf(request, response)
     this.#options.gate.audit.record({
       event: 'console_sign_in',
       tenant,
       principal: principalKey(principal),
       key_id,
+      subject: identity?.id,
       origin,
     })
   }
 
-  #recordRefusal(request: IncomingMessage, response: ServerResponse, { message: reason }: Fault): void {
+  #recordRefusal(request: IncomingMessage, response: ServerResponse, reason: string, subject?: string): void {
     const origin = this.#originOf(request, response)
     this.#options.gate.audit.record({
       event: 'console_sign_in_failure',
       tenant: DEFAULT_TENANT,
+      subject,
       reason,
       origin,
     })
@@ -280,13 +314,17 @@ export class Console {
   }
 
   async #readForm(request: IncomingMessage, signIn: SignIn): Promise<URLSearchParams> {
-    const form = await readFields(request, this.#options.maxBodyBytes)
+    const form = await readForm(request, this.#options.maxBodyBytes)
     if (this.#signIns.isFormToken(signIn, form.get('token') ?? '')) return form
     throw new Fault('FORBIDDEN', {}, 'This form has expired or belongs to another sign-in. Reload the page.')
   }
 
   #originOf(request: IncomingMessage, response: ServerResponse): HttpOrigin {
     return new HttpOrigin(request, response, this.#clients, requestIdHeader(response))
+  }
+
+  #loginPage(view: Pick<LoginView, 'query' | 'name' | 'fault'>): Page {
+    return loginPage({ ...view, acceptsNames: this.#acceptsNames, provider: this.#options.external?.name })
   }
 
   #show(response: ServerResponse, page: Page): void {
@@ -306,18 +344,4 @@ async function openApprovals(call: Visit['call']): Promise<string> {
     if (error instanceof Fault) return ''
     throw error
   }
-}
-
-/** A form as browsers send it. */
-async function readFields(request: IncomingMessage, maxBytes: number): Promise<URLSearchParams> {
-  if (!hasBody(request)) return new URLSearchParams()
-  const type = request.headers['content-type'] ?? ''
-  if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(type)) throw new Fault('UNSUPPORTED_MEDIA_TYPE')
-  return new URLSearchParams(await readBody(request, maxBytes))
-}
-
-/** A path of the console: a sign-in must not redirect to another site. */
-function ownPath(path: string | null): string {
-  const isOwn = path !== null && /^\/console(\/[\w%.~-]+)*(\?[^#\\]*)?$/.test(path) && !path.includes('..')
-  return isOwn ? path : '/console'
 }

@@ -2,6 +2,7 @@ import { Fault } from '../core/errors.ts'
 import { type Params, Router } from '../http/router.ts'
 import { approvalRoutes } from './pages/approvals.ts'
 import { auditRoutes } from './pages/audit.ts'
+import { identityRoutes } from './pages/identities.ts'
 import { keyRoutes } from './pages/keys.ts'
 import { limitsRoutes } from './pages/limits.ts'
 import { oauthClientRoutes } from './pages/oauth-clients.ts'
@@ -21,6 +22,7 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...policyRoutes,
   ...keyRoutes,
   ...oauthClientRoutes,
+  ...identityRoutes,
   ...limitsRoutes,
   ...auditRoutes,
   ...usageRoutes,

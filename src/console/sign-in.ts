@@ -13,10 +13,12 @@ const signInShape = z.strictObject({
   tenant: z.string(),
   person: z.string().min(1).max(255),
   role: z.enum(ROLES),
-  /** Whether the person signed in with a key or a name. */
+  /** Whether the person signed in themselves. A server that requires no key signs every visitor in. */
   key: z.boolean(),
   /** The issued key of the sign-in, which ends with the key. */
   key_id: z.string().max(64).optional(),
+  /** The identity of a sign-in through an identity provider, which ends with this revision. */
+  identity: z.strictObject({ id: z.string().max(64), revision: z.string().max(64) }).optional(),
   /** Binds forms to this sign-in. */
   nonce: z.string().min(16).max(64),
   until: z.int(),
@@ -34,10 +36,14 @@ export class SignIns {
     this.#now = now
   }
 
-  begin({ tenant, principal, role, key_id }: Caller, key: boolean): SignIn {
+  begin({ tenant, principal, role, key_id, identity }: Caller, key: boolean): SignIn {
     const nonce = randomBytes(16).toString('base64url')
     const until = this.#now() + SIGN_IN_SECONDS * 1000
-    return { tenant, person: principal.id, role, key, nonce, until, ...(key_id !== undefined && { key_id }) }
+    return {
+      ...{ tenant, person: principal.id, role, key, nonce, until },
+      ...(key_id !== undefined && { key_id }),
+      ...(identity !== undefined && { identity }),
+    }
   }
 
   write(signIn: SignIn): string {
@@ -71,7 +77,8 @@ export function callerFor({ tenant, person, role }: SignIn): Caller {
   return { tenant, principal: { kind: 'human', id: person }, role }
 }
 
-function isSame(one: string, other: string): boolean {
+/** Compares in the same time for every wrong text. */
+export function isSame(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
@@ -87,14 +94,16 @@ export function signingSecret(ofDatabase: Buffer, settings: AuthSettings): Buffe
   return Buffer.from(hkdfSync('sha256', ofDatabase, salt, 'console sign-in 3', 32))
 }
 
+const COOKIE = 'asyncgate_console'
+
 /** Browsers share cookies between all ports of a host, so the name contains the port. */
-function cookieName({ headers }: IncomingMessage): string {
+function cookieName(name: string, { headers }: IncomingMessage): string {
   const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1]
-  return port === undefined ? 'asyncgate_console' : `asyncgate_console_${port}`
+  return port === undefined ? name : `${name}_${port}`
 }
 
-export function readCookie(request: IncomingMessage): string | undefined {
-  const name = cookieName(request)
+export function readCookie(request: IncomingMessage, of = COOKIE): string | undefined {
+  const name = cookieName(of, request)
   for (const pair of (request.headers.cookie ?? '').split(';')) {
     const equals = pair.indexOf('=')
     if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim()
@@ -102,19 +111,39 @@ export function readCookie(request: IncomingMessage): string | undefined {
   return undefined
 }
 
-/** Sets the cookie; an undefined value removes it. */
+interface Cookie {
+  readonly name: string
+  /** Undefined removes the cookie. */
+  readonly value: string | undefined
+  readonly path: string
+  readonly seconds: number
+  /** Lax cookies are also sent when another site leads the browser here. */
+  readonly sameSite: 'Strict' | 'Lax'
+}
+
+export function setCookie(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { name, value, path, seconds, sameSite }: Cookie,
+  guard: GuardSettings,
+): void {
+  const age = value === undefined ? 0 : seconds
+  const secure = isHttps(request, guard) ? '; Secure' : ''
+  response.appendHeader(
+    'Set-Cookie',
+    `${cookieName(name, request)}=${value ?? ''}; Path=${path}; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure}`,
+  )
+}
+
+/** Sets the cookie of a sign-in; an undefined value removes it. */
 export function writeCookie(
   request: IncomingMessage,
   response: ServerResponse,
   value: string | undefined,
   guard: GuardSettings,
 ): void {
-  const age = value === undefined ? 0 : SIGN_IN_SECONDS
-  const secure = isHttps(request, guard) ? '; Secure' : ''
-  response.setHeader(
-    'Set-Cookie',
-    `${cookieName(request)}=${value ?? ''}; Path=/console; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`,
-  )
+  const attributes = { path: '/console', seconds: SIGN_IN_SECONDS, sameSite: 'Strict' } as const
+  setCookie(request, response, { name: COOKIE, value, ...attributes }, guard)
 }
 
 /** Refuses forms of other sites. Browsers set these headers, and a page cannot change them. */

@@ -12,6 +12,7 @@ export const SECTIONS = [
   'policies',
   'keys',
   'clients',
+  'identities',
   'limits',
   'audit',
   'usage',

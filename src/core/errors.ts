@@ -163,6 +163,18 @@ export const ERRORS = {
     message: 'There is no such OAuth client.',
     hint: 'Check the client_id; list_oauth_clients lists the clients of the tenant.',
   },
+  IDENTITY_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such identity.',
+    hint: 'Check the identity_id; list_identities lists the identities of the tenant.',
+  },
+  IDENTITY_TAKEN: {
+    http: 409,
+    retryable: false,
+    message: 'This person signs in to another tenant.',
+    hint: 'An email address or subject belongs to one tenant of a server. Ask an admin of the other tenant to remove it, or use another address of the person.',
+  },
   KEY_NOT_ACTIVE: {
     http: 409,
     retryable: false,

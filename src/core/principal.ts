@@ -32,6 +32,12 @@ export interface RequestOrigin {
   counted?(report: LimitReport): void
 }
 
+/** A sign-in through an identity provider: the identity, and the revision of it that is valid for this sign-in. */
+export interface IdentityRef {
+  readonly id: string
+  readonly revision: string
+}
+
 /** Who a request comes from. The credential decides all of this; nothing in the input can change it. */
 export interface Caller {
   readonly tenant: string
@@ -43,6 +49,8 @@ export interface Caller {
   readonly capabilities?: readonly string[]
   /** The issued key of the request. */
   readonly key_id?: string
+  /** The identity of a person who has signed in through an identity provider. */
+  readonly identity?: IdentityRef
   /** Absent for calls of this process, and for clients on stdin. */
   readonly origin?: RequestOrigin
 }

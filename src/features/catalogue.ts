@@ -2,6 +2,7 @@ import { listAudit } from './audit/list-audit.ts'
 import type { Operation } from './define-operation.ts'
 import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
 import { sendEmail } from './email/send-email.ts'
+import { listIdentities, putIdentity, removeIdentity } from './identities/operations.ts'
 import { inboxStats, listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from './keys/operations.ts'
@@ -146,6 +147,9 @@ export const CATALOGUE = [
   listOauthClients,
   removeOauthClient,
   revokeTokens,
+  putIdentity,
+  listIdentities,
+  removeIdentity,
   getLimits,
   setLimits,
   listAudit,

@@ -134,6 +134,8 @@ export function openGate(options: GateOptions) {
     tenant: (name: string) => engine.tenant(name),
     /** What the authorization server stores. */
     oauth: services.oauth,
+    /** The people of identity providers who may sign in, of all tenants. */
+    identities: services.identities,
     /** The audit log. */
     audit: {
       record: (event: AuditEvent) => audit.record(event),

@@ -2,6 +2,7 @@ import { Engine, type EngineOptions } from '../engine/engine.ts'
 import { AuditLog } from './audit/audit-log.ts'
 import { KeyUses } from './audit/recording.ts'
 import type { Mail } from './email/email.ts'
+import { Identities } from './identities/identities.ts'
 import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
@@ -69,6 +70,7 @@ export class Services {
   readonly toolCalls: ToolCallQueue
   readonly keys: Keys
   readonly oauth: Oauth
+  readonly identities: Identities
   readonly links: Links
   readonly audit: AuditLog
   readonly keyUses: KeyUses
@@ -100,6 +102,7 @@ export class Services {
     this.toolCalls = new ToolCallQueue(this)
     this.keys = new Keys(engine)
     this.oauth = new Oauth(engine)
+    this.identities = new Identities(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
     this.erasures = new Erasures(this)

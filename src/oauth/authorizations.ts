@@ -66,6 +66,7 @@ export class Authorizations {
       tenant: caller.tenant,
       person: caller.principal.id,
       key_id: caller.key_id ?? null,
+      identity: caller.identity ?? null,
       principal,
       client_id,
       client_name,

@@ -48,7 +48,9 @@ export async function openAuthorizationServer(
     acceptsDocuments: settings.oauth_client_documents,
     acceptsRegistration: settings.oauth_registration,
     fetch: documentFetcher(egressOf(server)),
-    isCurrent: async ({ key_id }) => key_id === null || (await issued.current(key_id)) !== undefined,
+    isCurrent: async ({ key_id, identity }) =>
+      (key_id === null || (await issued.current(key_id)) !== undefined) &&
+      (identity === null || (await gate.identities.current(identity)) !== undefined),
     onRevoked: ({ tenant, person, client_id, principal: { kind, id } }, cause) =>
       audit.record({
         event: cause === 'reuse' ? 'token_reused' : 'token_revoked',

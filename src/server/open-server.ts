@@ -22,6 +22,7 @@ import { openAuthorizationServer } from './authorization-server.ts'
 import { certificateFiles, certificateWarnings, readCertificate } from './certificate.ts'
 import { limitsOf } from './connection-limits.ts'
 import { requireIsolation } from './database-isolation.ts'
+import { openExternalSignIn } from './external-sign-in.ts'
 import { openSessions, openUpstreams, readUpstreams } from './gateway.ts'
 import { type ServerOptions, startServer } from './http-server.ts'
 import { checkKeyExposure } from './key-exposure.ts'
@@ -138,7 +139,10 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
         renderError: (description) => console?.renderAuthorizationError(description),
       }))
     stack.defer(() => authorization?.stop())
-    console = await openConsole(auth, { ...shared, authorizations: authorization?.authorizations }, onError)
+    const external = openExternalSignIn(config, opened.gate, url, onError)
+    stack.defer(() => external?.sessions.stop())
+    const { authorizations } = authorization ?? {}
+    console = await openConsole(auth, { ...shared, authorizations, external }, onError)
     endpoints.defer(() => console?.close())
     const mcp = createMcpEndpoint({
       ...shared,

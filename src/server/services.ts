@@ -25,7 +25,7 @@ import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
 
 /** Refuses a start without the optional packages that the configured features need. Loads none of them. */
-export function checkPackages({ results, email, oauth, rateLimits }: Config): void {
+export function checkPackages({ results, email, oauth, oidc, rateLimits }: Config): void {
   const receives = email !== null && (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null
   const needed = {
     RESULTS_S3_BUCKET:
@@ -35,6 +35,7 @@ export function checkPackages({ results, email, oauth, rateLimits }: Config): vo
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
     OAUTH_ISSUER: oauth.oauth_issuer === null ? [] : ['jose'],
     OAUTH_SERVER: oauth.oauth_server ? ['jose', 'oidc-provider'] : [],
+    OIDC_ISSUER: oidc === null ? [] : ['openid-client'],
     RATE_LIMIT_BACKEND: rateLimits.redisUrl === null ? [] : ['ioredis'],
   }
   const missing = Object.entries(needed).flatMap(([setting, packages]) =>
@@ -194,7 +195,7 @@ export async function openConsole(
   settings: AuthSettings & { readonly console: boolean },
   shared: Pick<
     ConsoleOptions,
-    'gate' | 'authenticator' | 'guard' | 'clients' | 'maxBodyBytes' | 'authorizations'
+    'gate' | 'authenticator' | 'guard' | 'clients' | 'maxBodyBytes' | 'authorizations' | 'external'
   >,
   onError: (error: unknown) => void,
 ): Promise<Console | undefined> {

@@ -55,6 +55,7 @@ describe('table of settings', () => {
       'smtp_url',
       'smtp_password',
       'imap_url',
+      'oidc_client_secret',
       'rate_limit_redis_url',
       'redis_url',
     ])

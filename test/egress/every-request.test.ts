@@ -11,6 +11,7 @@ import { guardedMcpFetch } from '../../src/gateway/transports/http-fetch.ts'
 import { httpMemory } from '../../src/memory/http-memory.ts'
 import { httpGet } from '../../src/reference-workers/http-get.ts'
 import { documentFetcher } from '../../src/server/authorization-server.ts'
+import { providerFetch } from '../../src/server/external-sign-in.ts'
 import { jsonFetcher } from '../../src/server/oauth.ts'
 import { postTo } from '../../src/webhooks/post.ts'
 import { openTestGate, outcomeOf, work } from '../reference-workers/support.ts'
@@ -68,6 +69,8 @@ const memoryNote = {
   result_pointer: null,
 } as const
 
+const READING = { method: 'GET', headers: {}, body: undefined, redirect: 'manual' } as const
+
 /** Requests to a URL that a caller, a worker or another server has named. */
 const NAMED: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   'the guard': (url) => guardedFetch(url, { settings: OPEN }),
@@ -89,8 +92,10 @@ const NAMED: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
       maxBytes: 1000,
       exchange: () => undefined,
     })(url),
-  'the metadata document of a client': (url) => documentFetcher(OPEN)(url),
   'a document that an identity provider names': (url) => jsonFetcher('https://issuer.test', OPEN)(url),
+  'the metadata document of an OAuth client': (url) => documentFetcher(OPEN)(url),
+  'an endpoint that an identity provider names': (url) =>
+    providerFetch('https://issuer.test', OPEN)(url, READING),
 }
 
 /** Requests to a URL of the settings, which may be private. */
@@ -102,6 +107,7 @@ const CONFIGURED: Readonly<Record<string, (url: string) => Promise<unknown>>> = 
   'the result channel http': (url) =>
     httpChannel({ putUrl: url }).put(TASK, Buffer.from('x'), { media_type: 'text/plain' }),
   'an identity provider': (url) => jsonFetcher(url, {})(url),
+  'an identity provider where people sign in': (url) => providerFetch(url, {})(url, READING),
 }
 
 describe.each(Object.entries(NAMED))('%s', (_name, request) => {
@@ -177,6 +183,7 @@ describe('outgoing connections', () => {
       'memory/http-memory.ts',
       'reference-workers/http-get.ts',
       'server/authorization-server.ts',
+      'server/external-sign-in.ts',
       'server/oauth.ts',
       'webhooks/post.ts',
     ])

@@ -17,7 +17,7 @@ export const privacySteps: readonly Step[] = [
   no('erase_principal', { ...ROOT, kind: 'service', id: 'asyncgate' }, 'FORBIDDEN'),
   no('erase_principal', { ...ROOT, kind: 'robot', id: 'x' }, 'VALIDATION_ERROR'),
   no('get_erasure', { ...BOB, ...CAROL }, 'FORBIDDEN'),
-  ok('export_principal', { ...ROOT, ...CAROL }, { records: [], next_cursor: 'task:' }),
+  ok('export_principal', { ...ROOT, ...CAROL }, { records: [], next_cursor: 'identity:' }),
   no('export_principal', { ...ROOT, ...CAROL, cursor: 'x' }, 'VALIDATION_ERROR'),
   no('export_principal', { ...BOB, ...CAROL }, 'FORBIDDEN'),
 ]

@@ -1,6 +1,7 @@
 import { agentSteps } from './agent-steps.ts'
 import { auditSteps } from './audit-steps.ts'
 import { emailSteps } from './email-steps.ts'
+import { identitySteps } from './identity-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
 import { keySteps } from './key-steps.ts'
 import { limitSteps } from './limit-steps.ts'
@@ -43,6 +44,7 @@ export const SCENARIO: readonly Step[] = [
   ...onOneServer(policySteps),
   ...keySteps,
   ...oauthSteps,
+  ...identitySteps,
   ...limitsSteps,
   ...auditSteps,
   ...privacySteps,

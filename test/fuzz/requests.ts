@@ -108,7 +108,7 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
   export_principal: {
     kind: of('human', 'agent'),
     id: of('alice', 'paul'),
-    cursor: of('task:', 'receipt:', 'x'),
+    cursor: of('identity:', 'task:', 'receipt:', 'x'),
   },
   // Most of the time it is a principal without tasks, so that the others have some.
   erase_principal: { kind: of('human', 'agent'), id: of('paul', 'paul', 'paul', 'alice') },
@@ -302,6 +302,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   rotate_key: 2,
   create_oauth_client: 3,
   remove_oauth_client: 3,
+  put_identity: 3,
+  remove_identity: 3,
 }
 
 const total = OPERATIONS.reduce((sum, { name }) => sum + weightOf(name), 0)

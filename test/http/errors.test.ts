@@ -328,6 +328,18 @@ const CASES: readonly Case[] = [
   },
   { code: 'ERASURE_NOT_FOUND', provoke: ({ get }) => get('/v1/principals/human/carol/erasure', ROOT) },
   { code: 'CLIENT_NOT_FOUND', provoke: ({ post }) => post('/v1/oauth/clients/none/remove', ROOT) },
+  { code: 'IDENTITY_NOT_FOUND', provoke: ({ post }) => post('/v1/identities/none/remove', ROOT) },
+  {
+    code: 'IDENTITY_TAKEN',
+    async provoke({ gate, post }) {
+      const identity = { email: 'taken@example.com', principal: { kind: 'human', id: 'ann' }, role: 'admin' }
+      await gate.putIdentity(
+        { tenant: 'other', principal: { kind: 'human', id: 'ann' }, role: 'admin' },
+        identity,
+      )
+      return post('/v1/identities', { ...ROOT, ...identity })
+    },
+  },
   { code: 'KEY_NOT_FOUND', provoke: ({ get }) => get('/v1/keys/none', ROOT) },
   {
     code: 'KEY_NOT_ACTIVE',

@@ -51,6 +51,7 @@ describe.each(AUTH_MODES)('decisions with %s', (mode) => {
             id: 'x',
             key_id: 'x',
             client_id: 'x',
+            identity_id: 'x',
             kind: 'human',
             ...claim,
           })

@@ -3,6 +3,7 @@ import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { describeGates } from '../support/gates.ts'
 import { auditChecks } from './audit-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
+import { identityChecks } from './identity-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { limitsChecks } from './limits-checks.ts'
 import { oauthChecks } from './oauth-checks.ts'
@@ -505,6 +506,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...policyChecks,
   ...keyChecks,
   ...oauthChecks,
+  ...identityChecks,
   ...auditChecks,
   ...privacyChecks,
   ...usageChecks,

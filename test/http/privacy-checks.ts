@@ -11,7 +11,7 @@ export const privacyChecks = {
   async export_principal({ post }: Served) {
     expect(await post(`${CAROL}/export`, ROOT)).toMatchObject({
       status: 200,
-      body: { records: [], next_cursor: 'task:' },
+      body: { records: [], next_cursor: 'identity:' },
     })
   },
 

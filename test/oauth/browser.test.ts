@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chromiumProgram, launchChromium } from '../support/chromium.ts'
+import { allowAnn, ISSUER_NAME, openBoth } from './external-support.ts'
 import { begin, database, KEY, register, serve } from './support.ts'
 
 const program = chromiumProgram()
@@ -71,5 +72,31 @@ describe.skipIf(program === undefined)('the authorization server in Chromium', (
     const cookies = await context.cookies(server.url)
     for (const { httpOnly, sameSite } of cookies) expect([httpOnly, sameSite]).not.toEqual([false, 'None'])
     expect(problems).toEqual([])
+  })
+
+  it('a person signs in through an identity provider and allows the client that has asked', async () => {
+    const { server } = await openBoth()
+    await allowAnn(server)
+    const { state, url } = await application()
+    const redirect_uri = `${url}/callback`
+    const { client_id } = await register(server, { redirect_uris: [redirect_uri] })
+    const flow = await begin(server, client_id, { redirect_uri })
+    state.start = flow.url.href
+    const context = await browser.newContext()
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    page.setDefaultTimeout(15_000)
+    await page.goto(url)
+    await page.click('#start')
+    await page.getByRole('button', { name: `Sign in with ${ISSUER_NAME}` }).click()
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    expect(await page.locator('main').textContent()).toContain('agent:ann')
+    const cookies = await context.cookies(`${server.url}/console/oidc/callback`)
+    const session = cookies.find(({ name }) => name.startsWith('asyncgate_console'))
+    expect(session).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+    expect(cookies.some(({ name }) => name.startsWith('asyncgate_oidc'))).toBe(false)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(`${redirect_uri}?*`)
+    expect(new URL(page.url()).searchParams.get('code')).toBeTruthy()
   })
 })

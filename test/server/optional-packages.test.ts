@@ -8,7 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isInstalled, loadOptional, MissingPackage } from '../../src/util/load-optional.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const OPTIONAL = ['@aws-sdk', 'imapflow', 'ioredis', 'jose', 'nodemailer', 'oidc-provider', 'postal-mime']
+const OPTIONAL = [
+  '@aws-sdk',
+  'imapflow',
+  'ioredis',
+  'jose',
+  'nodemailer',
+  'oidc-provider',
+  'openid-client',
+  'postal-mime',
+]
 
 describe('loadOptional', () => {
   const notFound = () => Promise.reject(Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' }))
@@ -84,6 +93,15 @@ describe.skipIf(!existsSync(join(ROOT, 'dist')))('an installation without the op
       { ASYNCGATE_OAUTH_SERVER: 'true' },
       'OAUTH_SERVER needs the package oidc-provider',
       'npm install jose oidc-provider\n',
+    ],
+    [
+      {
+        ASYNCGATE_OIDC_ISSUER: 'https://id.example',
+        ASYNCGATE_OIDC_CLIENT_ID: 'asyncgate',
+        ASYNCGATE_OIDC_CLIENT_SECRET: 'a-secret-for-tests',
+      },
+      'OIDC_ISSUER needs the package openid-client',
+      'npm install openid-client\n',
     ],
   ])('serve refuses to start with %j and prints the npm install line', async (env, problem, fix) => {
     const { code, stderr } = await run(['serve', '--port', '0'], {

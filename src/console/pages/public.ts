@@ -1,18 +1,21 @@
 import { ERRORS, type Fault } from '../../core/errors.ts'
+import type { ProvedIdentity } from '../../features/identities/record.ts'
 import { type Html, html } from '../../util/html.ts'
-import { errorBox, line, notice, statusOf } from '../components.ts'
+import { errorBox, facts, line, notice, statusOf } from '../components.ts'
 import type { Page } from '../visit.ts'
 
-interface LoginView {
+export interface LoginView {
   /** `next` is the path after signing in. */
   readonly query: URLSearchParams
   /** Whether a person may sign in with a name instead of a key. */
   readonly acceptsNames: boolean
   readonly name?: string
+  /** The name of the identity provider, if people can sign in there. */
+  readonly provider?: string | undefined
   readonly fault?: Fault
 }
 
-export function loginPage({ query, acceptsNames, name = '', fault }: LoginView): Page {
+export function loginPage({ query, acceptsNames, name = '', provider, fault }: LoginView): Page {
   return {
     title: 'Sign in',
     status: statusOf(fault),
@@ -25,6 +28,41 @@ ${fault && errorBox(fault.code === 'UNAUTHENTICATED' ? 'Unknown key.' : line(fau
 ${acceptsNames ? byName(name) : byKey()}
 <button class="button primary">Sign in</button>
 </form>
+${provider !== undefined && byProvider(provider, query.get('next') ?? '')}
+</div>`,
+  }
+}
+
+/** Where the form for a sign-in through the identity provider is sent to. */
+export const BEGIN_PATH = '/console/oidc/sign-in'
+
+function byProvider(name: string, next: string): Html {
+  return html`<form method="post" action="${BEGIN_PATH}">
+<input type="hidden" name="next" value="${next}">
+<button class="button">Sign in with ${line(name, 60)}</button>
+</form>`
+}
+
+/** For a person who has proved who they are, and whom no admin has allowed to sign in. */
+export function unknownPersonPage({ issuer, subject, email, isEmailVerified }: ProvedIdentity): Page {
+  return {
+    title: 'You have no access yet',
+    status: 403,
+    body: html`<div class="card">
+<h1>You have no access yet</h1>
+<p>Ask an admin of this AsyncGate server to let you sign in, and send them these lines:</p>
+${facts([
+  {
+    name: 'Email',
+    value:
+      email === null
+        ? 'unknown'
+        : html`${line(email, 254)}${!isEmailVerified && ' (not verified by the identity provider, so the admin has to use the subject)'}`,
+  },
+  { name: 'Issuer', value: line(issuer, 300) },
+  { name: 'Subject', value: html`<code class="id">${line(subject, 255)}</code>` },
+])}
+<p><a class="button" href="/console/login">Sign in in another way</a></p>
 </div>`,
   }
 }

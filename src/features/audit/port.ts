@@ -62,6 +62,16 @@ export const AUDIT_EVENTS = {
     meaning:
       'A code or refresh token was used twice, so it may be stolen. All tokens of its grant ended. The subject is the client.',
   },
+  identity_mapped: {
+    severity: 'info',
+    outcome: 'success',
+    meaning: 'An admin let a person of the identity provider sign in, or changed as whom they do.',
+  },
+  identity_removed: {
+    severity: 'info',
+    outcome: 'success',
+    meaning: 'An admin ended the sign-in of a person of the identity provider.',
+  },
   admin_action: {
     severity: 'info',
     outcome: 'success',

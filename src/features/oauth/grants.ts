@@ -19,6 +19,8 @@ const storedGrant = z.object({
   person: z.string(),
   /** The issued key that the person signed in with; the grant ends with it. */
   key_id: z.string().nullable(),
+  /** The identity that the person signed in with; the grant ends when it is changed or removed. */
+  identity: z.object({ id: z.string(), revision: z.string() }).nullable().default(null),
   principal: principalShape.extend({ kind: z.enum(CLIENT_KINDS) }),
   client_id: z.string(),
   client_name: z.string(),

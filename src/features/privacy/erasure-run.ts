@@ -1,11 +1,12 @@
 import { taskSeq } from '../../core/ids.ts'
-import { type PrincipalKey, principalKey } from '../../core/principal.ts'
+import { type PrincipalKey, parsePrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import { isOpen } from '../../core/task.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskLine } from '../../store/reads.ts'
 import type { Mail } from '../email/email.ts'
+import type { Identities } from '../identities/identities.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import { removeStoredResults } from '../results/remove-results.ts'
@@ -25,6 +26,7 @@ export interface ErasureDeps {
   readonly engine: Engine
   readonly keys: Keys
   readonly oauth: Pick<Oauth, 'grants'>
+  readonly identities: Pick<Identities, 'of' | 'remove'>
   readonly mail: Mail | undefined
   readonly results: ResultStore | undefined
 }
@@ -55,9 +57,12 @@ export class ErasureRun {
     }
   }
 
-  /** First of all, so that nothing more comes from these keys, nor from tokens. */
+  /** First of all, so that nothing more comes from these keys, nor from sign-ins and tokens. */
   async #eraseKeys(record: ErasureRecord): Promise<ErasureRecord> {
-    const { keys, oauth } = this.#deps
+    const { keys, oauth, identities } = this.#deps
+    const { kind, id } = parsePrincipalKey(this.#principal)
+    const mapped = kind === 'human' ? await identities.of(this.#tenant, id) : []
+    for (const { identity_id } of mapped) await identities.remove(this.#tenant, identity_id)
     await oauth.grants.revokeMatching(this.#tenant, ({ principal, person }) =>
       [principalKey(principal), `human:${person}`].includes(this.#principal),
     )

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { type PrincipalKey, principalKey } from '../../core/principal.ts'
+import { type PrincipalKey, parsePrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import { boundedScan, scanPage } from '../../engine/bounded-scan.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -8,6 +8,8 @@ import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { type AuditEventView, auditView } from '../audit/list-audit.ts'
 import type { Email, EmailContent, Mail } from '../email/email.ts'
+import type { Identities } from '../identities/identities.ts'
+import { type IdentityView, identityView } from '../identities/operations.ts'
 import type { Keys } from '../keys/keys.ts'
 import { type KeyView, keyViews } from '../keys/operations.ts'
 import { type ReceiptView, withDeliveries } from '../receipts/get-receipt.ts'
@@ -17,7 +19,7 @@ import type { TaskView } from '../tasks/shape.ts'
 import { progressView, viewsOf } from '../tasks/view.ts'
 
 /** What is exported, in this order. */
-export const SECTIONS = ['key', 'task', 'receipt', 'audit_event'] as const
+export const SECTIONS = ['key', 'identity', 'task', 'receipt', 'audit_event'] as const
 export type Section = (typeof SECTIONS)[number]
 
 /** Tasks may have long logs and large emails. */
@@ -31,12 +33,14 @@ const EVENTS_PER_READ = 500
 export interface ExportDeps {
   readonly engine: Engine
   readonly keys: Keys
+  readonly identities: Pick<Identities, 'of'>
   readonly mail: Mail | undefined
   readonly cancellations: Cancellations
 }
 
 export type ExportedRecord =
   | { readonly kind: 'key'; readonly key: KeyView }
+  | { readonly kind: 'identity'; readonly identity: IdentityView }
   | {
       readonly kind: 'task'
       readonly task: TaskView
@@ -63,6 +67,7 @@ type Read = (
 
 const READS: Readonly<Record<Section, Read>> = {
   key: readKeys,
+  identity: readIdentities,
   task: readTasks,
   receipt: readReceipts,
   audit_event: readAudit,
@@ -107,6 +112,18 @@ async function readKeys(
     records: views.map((key) => ({ kind: 'key', key })),
     next: page.length < limit ? null : (page.at(-1)?.key_id ?? null),
   }
+}
+
+/** All of them: a person has few. */
+async function readIdentities(
+  { identities }: ExportDeps,
+  { tenant }: TenantRef,
+  principal: PrincipalKey,
+): Promise<Page> {
+  const { kind, id } = parsePrincipalKey(principal)
+  const own = kind === 'human' ? await identities.of(tenant, id) : []
+  const records = own.map((record) => ({ kind: 'identity', identity: identityView(record) }) as const)
+  return { records, next: null }
 }
 
 async function readTasks(

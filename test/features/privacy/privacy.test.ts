@@ -150,6 +150,7 @@ describeGates('privacy', (open) => {
         tenant: 'default',
         person,
         key_id: null,
+        identity: null,
         principal: { kind, id: person },
         client_id: 'c',
         client_name: 'an application',

@@ -77,6 +77,19 @@ const LISTS: Readonly<Record<string, List>> = {
         }),
       ),
   },
+  list_identities: {
+    member: 'identities',
+    key: 'identity_id',
+    rows: 20,
+    seed: ({ gate }) =>
+      each((i) =>
+        gate.putIdentity(ROOT, {
+          email: `${uuid(i)}@some-department.example.com`,
+          principal: { kind: 'human', id: `production-manager-${uuid(i)}` },
+          role: 'operator',
+        }),
+      ),
+  },
   list_audit: {
     member: 'events',
     key: 'subject',

@@ -1,0 +1,101 @@
+import type { IdentityView } from '../../features/identities/operations.ts'
+import { listIdentities, putIdentity, removeIdentity } from '../../features/identities/operations.ts'
+import { IDENTITY_ROLES } from '../../features/identities/record.ts'
+import { type Html, html } from '../../util/html.ts'
+import {
+  empty,
+  facts,
+  faultBox,
+  form,
+  heading,
+  identifier,
+  line,
+  notice,
+  principal,
+  statusOf,
+  time,
+} from '../components.ts'
+import { itemPath, link, textIn } from '../fields.ts'
+import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
+
+const LIST = '/console/identities'
+const PAGE = 50
+
+export const identityRoutes = [
+  page('/identities', showIdentities),
+  action(
+    '/identities',
+    async ({ call, form: sent }) => {
+      await call(putIdentity, {
+        email: textIn(sent, 'email'),
+        issuer: textIn(sent, 'issuer'),
+        subject: textIn(sent, 'subject'),
+        principal: { kind: 'human', id: textIn(sent, 'person') },
+        role: textIn(sent, 'role'),
+      })
+      return redirect(LIST, { notice: 'saved' })
+    },
+    showIdentities,
+  ),
+  action('/identities/{identity_id}/remove', async ({ call, params: { identity_id } }) => {
+    await call(removeIdentity, { identity_id })
+    return redirect(LIST, { notice: 'removed' })
+  }),
+]
+
+async function showIdentities(visit: Visit): Promise<Reply> {
+  const { call, query, token, now, fault } = visit
+  const found = await call(listIdentities, { limit: PAGE, cursor: textIn(query, 'cursor') })
+  const { identities, next_cursor } = found
+  return {
+    title: 'Identities',
+    section: 'identities',
+    status: statusOf(fault),
+    body: html`${heading('Identities')}
+${notice(query)}
+${faultBox(fault)}
+<p class="soft">People who can sign in here through the identity provider, if ASYNCGATE_OIDC_ISSUER is set.</p>
+${putForm(visit)}
+${
+  identities.length === 0
+    ? empty('There are no identities.', 'People sign in with their own keys.')
+    : html`<ul class="cards">${identities.map((identity) => card(identity, token, now))}</ul>`
+}
+${next_cursor !== null && html`<p><a class="button" href="${link(LIST, { cursor: next_cursor })}">Next page</a></p>`}`,
+  }
+}
+
+function putForm({ form: sent, token, fault }: Visit): Html {
+  const value = (name: string) => sent.get(name) ?? ''
+  return html`<details class="card"${fault !== undefined && html` open`}><summary>Let a person sign in</summary>${form(
+    token,
+    LIST,
+    html`<label for="email">Email address</label><input id="email" name="email" maxlength="254" value="${value('email')}" aria-describedby="email-hint">
+<p class="hint" id="email-hint">The identity provider must have verified it. Otherwise use the subject, which the person sees when they try to sign in.</p>
+<label for="issuer">Issuer</label><input id="issuer" name="issuer" maxlength="1000" value="${value('issuer')}">
+<label for="subject">Subject at the issuer</label><input id="subject" name="subject" maxlength="255" value="${value('subject')}">
+<label for="person">Name of the person here</label><input id="person" name="person" required maxlength="255" value="${value('person')}">
+<label for="role">Role</label><select id="role" name="role">${IDENTITY_ROLES.map(
+      (role) => html`<option${role === (value('role') || 'operator') && html` selected`}>${role}</option>`,
+    )}</select>
+<button class="button primary">Save</button>`,
+  )}</details>`
+}
+
+function card(identity: IdentityView, token: string, now: number): Html {
+  const { identity_id, email, issuer, subject, role, scopes, updated_at, updated_by } = identity
+  return html`<li class="card"><div class="card-head"><h2>${line(email ?? subject ?? '', 100)}</h2></div>
+${facts([
+  { name: 'Signs in as', value: principal(identity.principal) },
+  { name: 'Role', value: role },
+  scopes !== null && { name: 'Scopes', value: scopes.join(', ') },
+  issuer !== null && { name: 'Issuer', value: line(issuer, 200) },
+  { name: 'Identity', value: identifier(identity_id) },
+  { name: 'Changed', value: html`${time(updated_at, now)} by ${line(updated_by, 80)}` },
+])}
+<details><summary>Remove</summary>${form(
+    token,
+    `${itemPath('identities', identity_id)}/remove`,
+    html`<p>The person can no longer sign in in this way. Their sign-ins, and the access tokens that they have granted, end within a second.</p><button class="button danger">Remove</button>`,
+  )}</details></li>`
+}
