@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { against } from './against/index.ts'
 import { UsageError } from './arguments.ts'
+import { auth } from './auth/index.ts'
 import { engine } from './engine/index.ts'
 import { gateway } from './gateway/index.ts'
 import { growth } from './growth/index.ts'
@@ -14,6 +15,7 @@ type Suite = (report: Report, args: readonly string[]) => Promise<void>
 const SUITES: Record<string, Suite> = {
   engine: withoutOptions(engine),
   http: withoutOptions(http),
+  auth: withoutOptions(auth),
   worker: withoutOptions(workers),
   gateway: withoutOptions(gateway),
   against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),

@@ -8,12 +8,14 @@ export async function lifecyclesOverHttp(
   connections: number,
   perRequest: number,
   seconds: number,
+  key?: string,
 ): Promise<number> {
   const start = performance.now()
   const end = start + seconds * 1000
+  const headers = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
   const counts = await Promise.all(
     Array.from({ length: connections }, async (_, i) => {
-      const connection = await Connection.open(port)
+      const connection = await Connection.open(port, headers)
       let count = 0
       while (performance.now() < end) {
         await protocol.create(connection, perRequest)

@@ -92,8 +92,8 @@ const NAMED: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
       maxBytes: 1000,
       exchange: () => undefined,
     })(url),
+  'the metadata document of a client': (url) => documentFetcher(OPEN)(url),
   'a document that an identity provider names': (url) => jsonFetcher('https://issuer.test', OPEN)(url),
-  'the metadata document of an OAuth client': (url) => documentFetcher(OPEN)(url),
   'an endpoint that an identity provider names': (url) =>
     providerFetch('https://issuer.test', OPEN)(url, READING),
 }

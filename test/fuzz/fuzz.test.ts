@@ -8,7 +8,7 @@ import { Memory } from './memory.ts'
 import { type Action, actionsWith, type FuzzRequest } from './requests.ts'
 import { judge, type Verdict, wireRequest } from './verdict.ts'
 
-const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 10_000)
+const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 6_000)
 const SEED = Number(process.env.ASYNCGATE_SEED ?? Math.floor(Math.random() * 1e9))
 /** Requests are generated in portions, so that large ones are not in memory together. */
 const PORTION = 250

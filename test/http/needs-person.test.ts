@@ -50,6 +50,9 @@ describe.each(AUTH_MODES)('decisions with %s', (mode) => {
             name: 'x',
             id: 'x',
             key_id: 'x',
+            client_id: 'x',
+            identity_id: 'x',
+            kind: 'human',
             ...claim,
           })
           const refused = { status: 403, body: { code: 'FORBIDDEN' } }

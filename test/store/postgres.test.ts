@@ -9,25 +9,19 @@ import {
 } from '../support/postgres.ts'
 import { describeStore } from './conformance.ts'
 
-type Login = (url: string) => string | Promise<string>
-
-describeOn('PostgreSQL as superuser', (url) => url)
-describeOn('PostgreSQL under row-level security', restrictedRole)
-
-/** One database for all tests, emptied after each, since creating a new one takes longer than the tests. */
-function describeOn(name: string, login: Login): void {
-  describe.skipIf(!postgresUrl())(name, () => {
-    let database: FreshDatabase
-    let url: string
-    beforeAll(async () => {
-      database = await freshDatabase('conformance')
-      url = await login(database.url)
-    })
-    afterAll(() => database.drop())
-
-    describeStore('store', async () => ({
-      open: (options) => openPostgresStore({ url, ...options }),
-      cleanup: () => emptyDatabase(database.url),
-    }))
+// The suites of features run as the owner of the database, who can do more.
+describe.skipIf(!postgresUrl())('PostgreSQL under row-level security', () => {
+  let database: FreshDatabase
+  let url: string
+  // One database for all tests, emptied after each, since creating a new one takes longer than the tests.
+  beforeAll(async () => {
+    database = await freshDatabase('conformance')
+    url = await restrictedRole(database.url)
   })
-}
+  afterAll(() => database.drop())
+
+  describeStore('store', async () => ({
+    open: (options) => openPostgresStore({ url, ...options }),
+    cleanup: () => emptyDatabase(database.url),
+  }))
+})

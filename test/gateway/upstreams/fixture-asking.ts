@@ -89,7 +89,7 @@ export const ASKING: Readonly<Record<string, Run>> = {
   impatient: async (_, { mcpReq }) => {
     const asked = mcpReq.elicitInput(
       { mode: 'form', message: 'Quick!', requestedSchema: { ...FORM, required: ['size'] } },
-      { timeout: 300 },
+      { timeout: 2000 },
     )
     return says(await asked.catch(() => 'nobody answered'))
   },
