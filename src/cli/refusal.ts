@@ -31,7 +31,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   KEY_NOT_FOUND: 'Check the key_id and --tenant; "asyncgate keys list" shows the keys.',
   ERASURE_NOT_FOUND: 'Check the principal; "asyncgate principals erase" starts an erasure.',
   CLIENT_NOT_FOUND: 'Check the client_id; "asyncgate oauth clients" shows the clients.',
-  IDENTITY_NOT_FOUND: 'Check the identity_id; "asyncgate identities list" shows the identities.',
+  IDENTITY_NOT_FOUND: 'Check the identity_id and --tenant; "asyncgate identities list" shows the identities.',
   KEY_NOT_ACTIVE: 'Create a new key with "asyncgate keys create".',
   LEASE_INVALID_OR_EXPIRED: '"asyncgate tasks show TASK" shows the current status of the task.',
   INVALID_STATE_TRANSITION: '"asyncgate tasks show TASK" shows the status of the task.',

@@ -55,6 +55,7 @@ export class Memory {
     }
     this.#note('key', answer.key_id)
     this.#note('client', answer.client_id)
+    this.#note('identity', answer.identity_id)
     if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
     for (const fields of [answer, ...results].filter(isFields)) {

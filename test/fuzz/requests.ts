@@ -42,6 +42,7 @@ const NAMES: ByName = {
   email_id: often(known('email'), nowhere),
   key_id: often(known('key'), nowhere),
   client_id: often(known('client'), nowhere),
+  identity_id: often(known('identity'), nowhere),
   redirect_uris: often(of(['https://app.example/callback']), of(['http://app.example/'], [])),
   to: often(of('gate+alice@agents.example', 'gate+bob@agents.example'), of('x@y.example', 'a\r\nb@c')),
   subject: often(of('né', 'A note'), of('a\nb')),
@@ -109,6 +110,14 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
     kind: of('human', 'agent'),
     id: of('alice', 'paul'),
     cursor: of('identity:', 'task:', 'receipt:', 'x'),
+  },
+  put_identity: {
+    email: often(of('ann@example.com', 'bob@example.com', 'carol@example.com'), of('ann')),
+    issuer: often(of(null), of('https://id.example')),
+    subject: often(of(null), of('user-1')),
+    principal: often(of({ kind: 'human', id: 'ann' }), of({ kind: 'agent', id: 'ann' })),
+    role: of('viewer', 'operator', 'admin'),
+    scopes: often(of(null), of(['tasks:read'])),
   },
   // Most of the time it is a principal without tasks, so that the others have some.
   erase_principal: { kind: of('human', 'agent'), id: of('paul', 'paul', 'paul', 'alice') },
@@ -302,8 +311,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   rotate_key: 2,
   create_oauth_client: 3,
   remove_oauth_client: 3,
-  put_identity: 3,
-  remove_identity: 3,
+  put_identity: 5,
+  remove_identity: 5,
 }
 
 const total = OPERATIONS.reduce((sum, { name }) => sum + weightOf(name), 0)
