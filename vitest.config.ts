@@ -4,13 +4,13 @@ import { defineConfig } from 'vitest/config'
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
   'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools,type-tools}.test.ts',
-  'test/client/client.test.ts',
 ]
 
 /** Suites that also run where people have their own keys, which is the strictest mode. Programs use the shared key there too. */
 const WITH_ADMIN_KEYS = [
   'test/mcp/**/{input-required,own-reads,sessions}.test.ts',
-  'test/gateway/calls/{clients,reads,served}.test.ts',
+  'test/client/client.test.ts',
+  'test/gateway/calls/{clients,served}.test.ts',
   'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
 
