@@ -1,22 +1,10 @@
 import { type OauthGrants, tenantOfGrant } from '../features/oauth/grants.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import { ChangeCounts, REFRESH_MS } from './change-counts.ts'
 import type { BoundCredential, TokenVerifier } from './credential.ts'
 import { invalidToken } from './token-claims.ts'
 
-/** A grant is used for this time without asking the store whether grants were revoked. */
-const FRESH_MS = 800
-/** After this time the store is asked in the background, so that requests do not wait for it. */
-const REFRESH_MS = 400
 const MAX_KNOWN = 10_000
-
-/** What is known about the grants of a tenant. */
-interface Checked {
-  /** The number of changes of grants. */
-  changes: number
-  /** When that number was read. */
-  at: number
-  checking: Promise<void> | undefined
-}
 
 type Grants = Pick<OauthGrants, 'find' | 'changes'>
 
@@ -24,8 +12,8 @@ type Grants = Pick<OauthGrants, 'find' | 'changes'>
 export class GrantedTokens implements TokenVerifier {
   readonly #tokens: AccessTokens
   readonly #grants: Grants
+  readonly #counts: ChangeCounts
   readonly #report: (error: unknown) => void
-  readonly #tenants = new Map<number, Checked>()
   /** The number of changes with which each grant was last found, the least recently found first. */
   readonly #known = new Map<string, number>()
   readonly #watches = new Map<() => void, string>()
@@ -34,6 +22,7 @@ export class GrantedTokens implements TokenVerifier {
   constructor(tokens: AccessTokens, grants: Grants, report: (error: unknown) => void) {
     this.#tokens = tokens
     this.#grants = grants
+    this.#counts = new ChangeCounts((tenant) => grants.changes(tenant), report)
     this.#report = report
   }
 
@@ -68,11 +57,9 @@ export class GrantedTokens implements TokenVerifier {
 
   #isFresh(grantId: string | undefined): boolean {
     const tenant = tenantOfGrant(grantId ?? '')
-    const checked = tenant === undefined ? undefined : this.#tenants.get(tenant)
-    if (grantId === undefined || tenant === undefined || checked === undefined) return false
-    const age = performance.now() - checked.at
-    if (age > REFRESH_MS) this.#check(tenant, checked).catch(this.#report)
-    return age < FRESH_MS && this.#known.get(grantId) === checked.changes
+    if (grantId === undefined || tenant === undefined) return false
+    const changes = this.#counts.recent(tenant)
+    return changes !== undefined && this.#known.get(grantId) === changes
   }
 
   async #granted(credential: BoundCredential): Promise<BoundCredential> {
@@ -83,7 +70,7 @@ export class GrantedTokens implements TokenVerifier {
   async #isGranted(grantId: string | undefined): Promise<boolean> {
     const tenant = tenantOfGrant(grantId ?? '')
     if (grantId === undefined || tenant === undefined) return false
-    const changes = await this.#changes(tenant)
+    const changes = await this.#counts.current(tenant)
     if (this.#known.get(grantId) === changes) return true
     this.#known.delete(grantId)
     if ((await this.#grants.find(grantId)) === undefined) return false
@@ -91,29 +78,6 @@ export class GrantedTokens implements TokenVerifier {
     const [oldest] = this.#known.keys()
     if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest)
     return true
-  }
-
-  async #changes(tenant: number): Promise<number> {
-    let checked = this.#tenants.get(tenant)
-    if (checked === undefined) {
-      checked = { changes: -1, at: Number.NEGATIVE_INFINITY, checking: undefined }
-      this.#tenants.set(tenant, checked)
-    }
-    if (performance.now() - checked.at >= FRESH_MS) await this.#check(tenant, checked)
-    return checked.changes
-  }
-
-  #check(tenant: number, checked: Checked): Promise<void> {
-    checked.checking ??= this.#readChanges(tenant, checked).finally(() => {
-      checked.checking = undefined
-    })
-    return checked.checking
-  }
-
-  async #readChanges(tenant: number, checked: Checked): Promise<void> {
-    const at = performance.now()
-    checked.changes = await this.#grants.changes(tenant)
-    checked.at = at
   }
 
   async #checkWatches(): Promise<void> {

@@ -4,12 +4,9 @@ import { type IssuedKey, tenantOfKey } from '../features/keys/format.ts'
 import type { Keys } from '../features/keys/keys.ts'
 import { keyState, type StoredKey } from '../features/keys/record.ts'
 import { isSecretOf } from '../features/keys/secret-hash.ts'
+import { ChangeCounts, REFRESH_MS } from './change-counts.ts'
 import type { BoundCredential, KeyVerifier } from './credential.ts'
 
-/** A record is used for this time without asking the store whether keys have changed. */
-const FRESH_MS = 800
-/** After this time the store is asked in the background, so that requests do not wait for it. */
-const REFRESH_MS = 400
 const MAX_KNOWN = 10_000
 const USE_INTERVAL_MS = 60_000
 
@@ -22,15 +19,6 @@ interface Known {
   readonly changes: number
   /** When the last use was recorded. */
   recordedAt: number
-}
-
-/** What is known about the keys of a tenant. */
-interface Checked {
-  /** The number of changes of keys. */
-  changes: number
-  /** When that number was read. */
-  at: number
-  checking: Promise<void> | undefined
 }
 
 type KeyRegistry = Pick<Keys, 'parse' | 'get' | 'changes' | 'used'>
@@ -49,19 +37,20 @@ interface Watch {
  */
 export class IssuedKeys implements KeyVerifier {
   readonly #keys: KeyRegistry
+  readonly #counts: ChangeCounts
   readonly #report: (error: unknown) => void
   /** A dump of the memory does not show digests that could be compared with those of other processes. */
   readonly #salt = randomBytes(32).toString('base64')
   /** By digest, the least recently verified first. */
   readonly #known = new Map<string, Known>()
   readonly #verifying = new Map<string, Promise<BoundCredential>>()
-  readonly #tenants = new Map<number, Checked>()
   readonly #ofCredential = new WeakMap<BoundCredential, Known>()
   readonly #watches = new Set<Watch>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(keys: KeyRegistry, report: (error: unknown) => void) {
     this.#keys = keys
+    this.#counts = new ChangeCounts((tenant) => keys.changes(tenant), report)
     this.#report = report
   }
 
@@ -89,7 +78,7 @@ export class IssuedKeys implements KeyVerifier {
   async current(keyId: string): Promise<BoundCredential | undefined> {
     const tenant = tenantOfKey(keyId)
     if (tenant === undefined) return undefined
-    const changes = await this.#changes(tenant)
+    const changes = await this.#counts.current(tenant)
     const record = await this.#keys.get(tenant, keyId)
     if (record === undefined || keyState(record, Date.now()) !== 'active') return undefined
     const known = knownOf(tenant, record, changes, Date.now())
@@ -104,11 +93,7 @@ export class IssuedKeys implements KeyVerifier {
   }
 
   #isFresh({ tenant, changes }: Known): boolean {
-    const checked = this.#tenants.get(tenant)
-    if (checked === undefined || checked.changes !== changes) return false
-    const age = performance.now() - checked.at
-    if (age > REFRESH_MS) this.#check(tenant, checked).catch(this.#report)
-    return age < FRESH_MS
+    return this.#counts.recent(tenant) === changes
   }
 
   #use(known: Known): BoundCredential {
@@ -124,7 +109,7 @@ export class IssuedKeys implements KeyVerifier {
   async #verify(text: string, digest: string): Promise<BoundCredential> {
     const parsed = await this.#keys.parse(text)
     if (parsed === undefined) throw new Fault('UNAUTHENTICATED')
-    const changes = await this.#changes(parsed.tenant)
+    const changes = await this.#counts.current(parsed.tenant)
     const before = this.#known.get(digest)
     if (before !== undefined && before.changes === changes) return this.#use(before)
     const known = await this.#read(parsed, changes, before)
@@ -150,30 +135,6 @@ export class IssuedKeys implements KeyVerifier {
     return knownOf(tenant, record, changes, before?.recordedAt ?? 0)
   }
 
-  /** The current number of changes of keys of a tenant. */
-  async #changes(tenant: number): Promise<number> {
-    let checked = this.#tenants.get(tenant)
-    if (checked === undefined) {
-      checked = { changes: 0, at: Number.NEGATIVE_INFINITY, checking: undefined }
-      this.#tenants.set(tenant, checked)
-    }
-    if (performance.now() - checked.at >= FRESH_MS) await this.#check(tenant, checked)
-    return checked.changes
-  }
-
-  #check(tenant: number, checked: Checked): Promise<void> {
-    checked.checking ??= this.#readChanges(tenant, checked).finally(() => {
-      checked.checking = undefined
-    })
-    return checked.checking
-  }
-
-  async #readChanges(tenant: number, checked: Checked): Promise<void> {
-    const at = performance.now()
-    checked.changes = await this.#keys.changes(tenant)
-    checked.at = at
-  }
-
   async #checkWatches(): Promise<void> {
     if (this.#watches.size === 0) {
       clearInterval(this.#timer)
@@ -195,7 +156,7 @@ export class IssuedKeys implements KeyVerifier {
     if (first === undefined) return
     const { tenant, record } = first
     try {
-      const changes = await this.#changes(tenant)
+      const changes = await this.#counts.current(tenant)
       const isCurrent = watches.every((watch) => watch.changes === changes)
       const current = isCurrent ? record : await this.#keys.get(tenant, record.key_id)
       const isActive = current !== undefined && keyState(current, Date.now()) === 'active'
