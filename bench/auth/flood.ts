@@ -5,8 +5,8 @@ import { median, quantile, times } from '../stats.ts'
 
 const WRONG_KEYS_PER_SECOND = 500
 const FLOOD_CONNECTIONS = 10
-const REQUESTS = 3_000
-const ROUNDS = 5
+const REQUESTS = 1_000
+const ROUNDS = 7
 
 const CREATE = JSON.stringify({ type: 'flood', payload: { text: 'x'.repeat(100) } })
 

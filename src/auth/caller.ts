@@ -25,7 +25,7 @@ export interface Called {
 }
 
 /** Fields that name the caller. They are removed, unless the operation has a field of that name. */
-const IDENTITY_FIELDS = [
+const IDENTITY_FIELDS: ReadonlySet<string> = new Set([
   'tenant_id',
   'auth_token',
   'trace_id',
@@ -35,7 +35,7 @@ const IDENTITY_FIELDS = [
   'principal_instance_id',
   'worker_kind',
   'worker_instance_id',
-] as const
+])
 
 /** Under a shared key the kind of the named principal determines the role. */
 const ROLE_OF: Record<Exclude<PrincipalKind, 'system'>, Role> = {
@@ -65,7 +65,7 @@ export function callerOf(
     role: roleUnder(credential, principal, role),
     ...(origin && { origin }),
   }
-  return { caller, input: without(fields, operation, IDENTITY_FIELDS) }
+  return { caller, input: without(fields, operation, () => true) }
 }
 
 /**
@@ -100,8 +100,17 @@ function roleUnder(credential: SharedCredential, { kind }: Principal, role: Role
 export function holderOf(credential: Credential, origin: RequestOrigin): Caller {
   if (credential.kind === 'shared')
     return { tenant: credential.tenant, principal: OPERATOR, role: 'agent', origin }
-  const { kind: _, ...bound } = credential
-  return { ...bound, origin }
+  return callerWith(credential, credential.principal, origin)
+}
+
+/** Every request has a caller, and copying a credential without some of its fields is slow. */
+function callerWith(
+  credential: BoundCredential,
+  principal: Principal,
+  origin: RequestOrigin | undefined,
+): Caller {
+  const { tenant, role, scopes, capabilities, key_id, identity } = credential
+  return { tenant, principal, role, scopes, capabilities, key_id, identity, origin }
 }
 
 /** The fields that name the caller, and the rest. Fields for which `isOwn` is true belong to the rest. */
@@ -112,7 +121,7 @@ export function splitIdentity(
   const identity: Record<string, unknown> = {}
   const rest: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
-    const isIdentity = IDENTITY_FIELDS.some((field) => field === name) && !isOwn(name)
+    const isIdentity = IDENTITY_FIELDS.has(name) && !isOwn(name)
     if (isIdentity) identity[name] = value
     else rest[name] = value
   }
@@ -131,8 +140,7 @@ function boundCaller(
   fields: Fields,
   origin: RequestOrigin | undefined,
 ): { caller: Caller; input: Fields } {
-  const { kind: _, ...bound } = credential
-  const { principal } = bound
+  const { principal } = credential
   const { shape } = operation.input
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
   if (!('principal_id' in shape) && id !== undefined && id !== principal.id) {
@@ -144,14 +152,9 @@ function boundCaller(
     )
   }
   if (operation.actor === 'worker') namedPrincipal(operation, fields)
-  const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
   const instance = operation.actor === 'worker' ? 'worker_instance_id' : 'principal_instance_id'
-  const caller = {
-    ...bound,
-    principal: withInstance(principal, fields, instance),
-    ...(origin && { origin }),
-  }
-  return { caller, input: without(fields, operation, taken) }
+  const caller = callerWith(credential, withInstance(principal, fields, instance), origin)
+  return { caller, input: without(fields, operation, (name) => !(name in shape)) }
 }
 
 function namedPrincipal(operation: Called, fields: Fields): { principal: Principal; role: Role } | undefined {
@@ -207,9 +210,10 @@ function text(fields: Fields, name: string): string | undefined {
   return value
 }
 
-/** The fields except for these names. Most requests have none of them and are not copied. */
-function without(fields: Fields, operation: Called, names: readonly string[]): Fields {
-  const isTaken = (name: string) => names.includes(name) || isLabel(name, operation)
+/** The fields except for those that name the caller. Most requests have none of them and are not copied. */
+function without(fields: Fields, operation: Called, isIdentity: (name: string) => boolean): Fields {
+  const isTaken = (name: string) =>
+    (IDENTITY_FIELDS.has(name) && isIdentity(name)) || isLabel(name, operation)
   if (!Object.keys(fields).some(isTaken)) return fields
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !isTaken(name)))
 }

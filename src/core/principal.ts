@@ -44,15 +44,15 @@ export interface Caller {
   readonly principal: Principal
   readonly role: Role
   /** What the credential is limited to, below the permissions of the role; no limits if absent. */
-  readonly scopes?: readonly Scope[]
+  readonly scopes?: readonly Scope[] | undefined
   /** The only capabilities with which a worker may claim tasks; any if absent. */
-  readonly capabilities?: readonly string[]
+  readonly capabilities?: readonly string[] | undefined
   /** The issued key of the request. */
-  readonly key_id?: string
+  readonly key_id?: string | undefined
   /** The identity of a person who has signed in through an identity provider. */
-  readonly identity?: IdentityRef
+  readonly identity?: IdentityRef | undefined
   /** Absent for calls of this process, and for clients on stdin. */
-  readonly origin?: RequestOrigin
+  readonly origin?: RequestOrigin | undefined
 }
 
 /** The tenant of credentials that name none, and of the server itself. */

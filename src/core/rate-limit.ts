@@ -29,9 +29,10 @@ export interface Standing {
 }
 
 /** What a response says about the limits of its caller. */
-export interface LimitReport extends Standing {
+export interface LimitReport {
   readonly bucket: string
   readonly limit: number
+  readonly standing: Standing
 }
 
 /**

@@ -61,11 +61,9 @@ export const LIMIT_HEADERS = {
   bucket: 'X-RateLimit-Bucket',
 } as const
 
-function writeLimitHeaders(
-  response: ServerResponse,
-  { limit, remaining, full_ms, bucket }: LimitReport,
-): void {
+function writeLimitHeaders(response: ServerResponse, { bucket, limit, standing }: LimitReport): void {
   if (response.headersSent) return
+  const { remaining, full_ms } = standing
   response.setHeader(LIMIT_HEADERS.limit, limit)
   response.setHeader(LIMIT_HEADERS.remaining, remaining)
   response.setHeader(LIMIT_HEADERS.reset, Math.ceil((Date.now() + full_ms) / 1000))

@@ -45,6 +45,14 @@ it('a token replaces a header that cannot be set', () => {
   expect(() => withKey.ofHeaders({ 'x-api-key': 'wrong' })).toThrow()
 })
 
+it('a configured key that has the form of an issued one is accepted', async () => {
+  const refuse = () => Promise.reject(new Error('not issued'))
+  const issued = { verify: refuse, watch: () => () => {}, current: async () => undefined }
+  const similar = new Authenticator({ api_key: 'aga_shared', allow_insecure_dev: false }, issued)
+  expect(similar.authenticate({ 'x-api-key': 'aga_shared' })).toEqual(SHARED)
+  await expect(similar.authenticate({ 'x-api-key': 'aga_other' })).rejects.toThrow('not issued')
+})
+
 it('insecure development requires no key but refuses a wrong one', () => {
   expect(open.authenticate({})).toEqual(SHARED)
   expect(open.authenticate({ 'x-api-key': 'any' })).toEqual(SHARED)

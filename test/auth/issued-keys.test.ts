@@ -95,6 +95,18 @@ describe('authentication with issued keys', () => {
     await expect(issued.verify(key)).rejects.toMatchObject(REFUSED)
   })
 
+  it('a connection is recognized only with the key that it sent before, and until that is revoked', async () => {
+    const { issued, key, change } = await registry()
+    const connection = {}
+    const credential = await issued.verify(key, connection)
+    for (let request = 0; request < 2; request++) expect(issued.verify(key, connection)).toBe(credential)
+    const other = issueKey('aga', 1, PEPPER, RANDOM).key
+    await expect(issued.verify(other, connection)).rejects.toMatchObject(REFUSED)
+    change({ revoked_at: Date.now() })
+    vi.advanceTimersByTime(1_000)
+    await expect(issued.verify(key, connection)).rejects.toMatchObject(REFUSED)
+  })
+
   it('while keys do not change, one small read a second is enough', async () => {
     const { issued, key, counts } = await registry()
     const credential = await issued.verify(key)

@@ -141,6 +141,7 @@ describeGates('issued keys', (open: Open, storeName) => {
       ({ status }) => status,
       () => 'disconnected',
     )
+    await expect.poll(async () => (await served.gate.stats()).waiting_claims, { timeout: 10_000 }).toBe(1)
     await second.revokeKey(admin(), { key_id: worker.key_id })
     const claimAgain = async () => (await worker.post('/v1/leases/claim', { worker_id: 'w1' })).status
     await expect.poll(claimAgain, { timeout: 10_000 }).toBe(401)

@@ -87,7 +87,7 @@ export interface Proven {
   readonly kind: 'shared' | 'bound'
   readonly tenant: string
   readonly principal?: Principal
-  readonly key_id?: string
+  readonly key_id?: string | undefined
 }
 
 const HOUR_MS = 3_600_000

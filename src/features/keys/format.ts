@@ -28,6 +28,8 @@ const KEY = new RegExp(
   `^(${KEY_PREFIXES.join('|')})_([0-9A-Za-z]{${ID_LENGTH}})([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`,
 )
 
+const STARTS = KEY_PREFIXES.map((prefix) => `${prefix}_`)
+
 /** A new key of a tenant, and its parts. `pepper` is the secret of the checksum. */
 export function issueKey(
   prefix: KeyPrefix,
@@ -43,7 +45,7 @@ export function issueKey(
 
 /** Whether a text has the prefix of issued keys. */
 export function isIssuedKey(text: string): boolean {
-  return KEY_PREFIXES.some((prefix) => text.startsWith(`${prefix}_`))
+  return STARTS.some((start) => text.startsWith(start))
 }
 
 /** Undefined if the text is not a key that was issued with this pepper. */

@@ -43,12 +43,15 @@ export function windowOf({ window_seconds }: RateLimit): string {
 export function shownStanding<B extends Bucket>(
   buckets: readonly B[],
   standings: readonly Standing[],
-): { readonly bucket: B; readonly standing: Standing } {
-  const pairs = buckets.flatMap((bucket, i) => {
+): { readonly bucket: B; readonly standing: Standing } | undefined {
+  let shown: { bucket: B; standing: Standing } | undefined
+  for (let i = 0; i < buckets.length; i++) {
+    const bucket = buckets[i]
     const standing = standings[i]
-    return standing === undefined ? [] : [{ bucket, standing }]
-  })
-  return pairs.reduce((shown, pair) => (isTighter(pair.standing, shown.standing) ? pair : shown))
+    if (bucket === undefined || standing === undefined) continue
+    if (shown === undefined || isTighter(standing, shown.standing)) shown = { bucket, standing }
+  }
+  return shown
 }
 
 function isTighter(one: Standing, other: Standing): boolean {

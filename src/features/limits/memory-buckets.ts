@@ -4,9 +4,11 @@ import type { Bucket, Buckets } from './port.ts'
 /** Full buckets are removed when there are more than this; if none is full, the oldest one. */
 const MAX_BUCKETS = 100_000
 
+const ORIGIN = performance.timeOrigin
+
 /** Time that never goes back, in whole milliseconds. */
 export function monotonicNow(): number {
-  return Math.floor(performance.timeOrigin + performance.now())
+  return Math.floor(ORIGIN + performance.now())
 }
 
 /** Counts the calls of this process. */
@@ -26,25 +28,31 @@ export class MemoryBuckets implements Buckets {
 
   take(buckets: readonly Bucket[], cost: number): readonly Standing[] {
     const now = this.#now()
-    const taken = buckets.map(({ name, limit }) => takeCalls(this.#states.get(name), limit, now, cost))
-    if (cost === 0) return taken.map(({ standing }) => standing)
-    if (!taken.every(({ standing }) => standing.isAllowed)) {
-      // The buckets that allow the call keep what they have.
-      return taken.map(({ standing }, i) =>
-        standing.isAllowed ? this.#read(buckets[i], now, standing) : standing,
-      )
+    const states: BucketState[] = []
+    const standings: Standing[] = []
+    for (const { name, limit } of buckets) {
+      const { state, standing } = takeCalls(this.#states.get(name), limit, now, cost)
+      states.push(state)
+      standings.push(standing)
     }
-    taken.forEach(({ state }, i) => {
+    if (cost === 0) return standings
+    if (!standings.every(({ isAllowed }) => isAllowed)) return this.#refused(buckets, standings, now)
+    for (const [i, state] of states.entries()) {
       const name = buckets[i]?.name
       if (name !== undefined) this.#states.set(name, state)
-    })
+    }
     if (this.#states.size > this.#max) this.#clean(now)
-    return taken.map(({ standing }) => standing)
+    return standings
   }
 
-  #read(bucket: Bucket | undefined, now: number, otherwise: Standing): Standing {
-    if (bucket === undefined) return otherwise
-    return takeCalls(this.#states.get(bucket.name), bucket.limit, now, 0).standing
+  /** The buckets that would allow the call keep what they have. */
+  #refused(buckets: readonly Bucket[], standings: readonly Standing[], now: number): readonly Standing[] {
+    return buckets.map(({ name, limit }, i) => {
+      const refused = standings[i]
+      return refused?.isAllowed === false
+        ? refused
+        : takeCalls(this.#states.get(name), limit, now, 0).standing
+    })
   }
 
   #clean(now: number): void {

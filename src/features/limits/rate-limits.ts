@@ -1,11 +1,12 @@
-import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Caller } from '../../core/principal.ts'
 import type { RateLimit, Standing } from '../../core/rate-limit.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { AuditSink } from '../audit/port.ts'
 import { Abuse } from './abuse.ts'
-import { type Level, rateFault, shownStanding } from './fault.ts'
+import { CallerBuckets, type LeveledBucket, taskBucket } from './caller-buckets.ts'
+import { rateFault, shownStanding } from './fault.ts'
 import { MemoryBuckets } from './memory-buckets.ts'
-import type { Bucket, Buckets } from './port.ts'
+import type { Buckets } from './port.ts'
 import { isActive } from './record.ts'
 import type { DefaultRates, TenantLimits, TenantLimitsRegistry } from './tenant-limits.ts'
 
@@ -45,10 +46,6 @@ const LEASE_CALLS: ReadonlySet<string> = new Set([
 /** Probes and the limits themselves can always be read. */
 const EXEMPT: ReadonlySet<string> = new Set(['health', 'get_limits'])
 
-export interface LeveledBucket extends Bucket {
-  readonly level: Level
-}
-
 interface Deps {
   readonly engine: Pick<Engine, 'tenant' | 'knownTenant'>
   readonly registry: TenantLimitsRegistry
@@ -59,16 +56,16 @@ interface Deps {
 export class RateLimits {
   readonly isEnabled: boolean
   readonly #deps: Deps
-  readonly #global: RateLimit | null
   readonly #buckets: Buckets
   readonly #abuse: Abuse
+  readonly #callerBuckets: CallerBuckets
 
   constructor(deps: Deps, options: RateLimitOptions) {
     this.isEnabled = options.isEnabled
     this.#deps = deps
-    this.#global = options.global
     this.#buckets = options.buckets ?? new MemoryBuckets()
     this.#abuse = new Abuse(deps.audit)
+    this.#callerBuckets = new CallerBuckets(options.global, this.#abuse)
   }
 
   /**
@@ -89,7 +86,7 @@ export class RateLimits {
   async countTask({ tenant }: Caller, limits: TenantLimits): Promise<void> {
     const { tasks: limit, stored } = limits
     if (!this.isEnabled || limit === null || isActive(stored.bypass, Date.now())) return
-    const bucket: LeveledBucket = { level: 'tasks', name: `tenant:${encoded(tenant)}:tasks`, limit }
+    const bucket = taskBucket(tenant, limit)
     const [standing] = await this.#buckets.take([bucket], 1)
     if (standing !== undefined && !standing.isAllowed) throw rateFault(bucket, standing)
   }
@@ -99,7 +96,7 @@ export class RateLimits {
     caller: Caller,
     limits: TenantLimits,
   ): Promise<{ readonly bucket: LeveledBucket; readonly standing: Standing }[]> {
-    const buckets = this.isEnabled ? this.#bucketsOf(caller, limits) : []
+    const buckets = this.isEnabled ? this.#callerBuckets.of(caller, limits) : []
     const standings = await this.#buckets.take(buckets, 0)
     return buckets.flatMap((bucket, i) => {
       const standing = standings[i]
@@ -114,7 +111,7 @@ export class RateLimits {
   }
 
   #count(caller: Caller, operation: string, limits: TenantLimits): Promise<void> | undefined {
-    const buckets = this.#bucketsOf(caller, limits)
+    const buckets = this.#callerBuckets.of(caller, limits)
     if (buckets.length === 0) return undefined
     const standings = this.#buckets.take(buckets, 1)
     if (!(standings instanceof Promise)) return this.#decide(caller, operation, buckets, standings)
@@ -127,8 +124,10 @@ export class RateLimits {
     buckets: readonly LeveledBucket[],
     standings: readonly Standing[],
   ): Promise<void> | undefined {
-    const { bucket, standing } = shownStanding(buckets, standings)
-    caller.origin?.counted?.({ bucket: bucket.name, limit: bucket.limit.calls, ...standing })
+    const shown = shownStanding(buckets, standings)
+    if (shown === undefined) return undefined
+    const { bucket, standing } = shown
+    caller.origin?.counted?.({ bucket: bucket.name, limit: bucket.limit.calls, standing })
     if (standing.isAllowed) return undefined
     if (LEASE_CALLS.has(operation)) return this.#countLeaseCall(buckets)
     this.#abuse.refused(caller, bucket)
@@ -147,30 +146,4 @@ export class RateLimits {
     check(standings)
     return undefined
   }
-
-  #bucketsOf(caller: Caller, { stored, tenant_calls, principal_calls }: TenantLimits): LeveledBucket[] {
-    const buckets: LeveledBucket[] = []
-    if (this.#global !== null)
-      buckets.push({ level: 'global', name: 'global:api_calls', limit: this.#global })
-    const now = Date.now()
-    const key = principalKey(caller.principal)
-    const own = Object.hasOwn(stored.principals, key) ? stored.principals[key] : undefined
-    if (isActive(stored.bypass, now) || isActive(own?.bypass, now)) return buckets
-    const tenant = encoded(caller.tenant)
-    if (tenant_calls !== null)
-      buckets.push({ level: 'tenant', name: `tenant:${tenant}:api_calls`, limit: tenant_calls })
-    const principal = this.#abuse.limitOf(caller, own?.calls ?? principal_calls)
-    if (principal !== null)
-      buckets.push({
-        level: 'principal',
-        name: `principal:${tenant}:${encoded(key)}:api_calls`,
-        limit: principal,
-      })
-    return buckets
-  }
-}
-
-/** Names of buckets are sent in headers. */
-function encoded(name: string): string {
-  return encodeURIComponent(name.toWellFormed())
 }

@@ -167,7 +167,9 @@ export class Endpoint {
     try {
       checkHostAndOrigin(request.headers, this.#options.guard)
       const listing = requestedListing(request.url ?? '', request.headers, this.#listing)
-      const proven = await this.#clients.authenticate(request, () => authenticator.ofHeaders(request.headers))
+      const proven = await this.#clients.authenticate(request, () =>
+        authenticator.ofHeaders(request.headers, request.socket),
+      )
       if (request.method === 'POST') {
         checkPost(request)
         if (!acceptsJson(request.headers)) return sendRefusal(response, NOT_ACCEPTABLE)
