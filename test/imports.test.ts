@@ -36,7 +36,7 @@ const rules: Readonly<Record<string, Rule>> = {
   egress: { imports: base },
   channels: { imports: [...base, port, 'features', 'egress', 'client', 'worker'] },
   email: { imports: [...base, port, 'features'] },
-  memory: { imports: [...base, 'features', 'egress'] },
+  memory: { imports: [...base, port, 'features', 'egress', 'webhooks'] },
   webhooks: { imports: [...base, port, 'features', 'egress'] },
   'scheduler/plan': { imports: base },
   scheduler: { imports: [...base, 'client', 'worker', 'store/sqlite/database.ts'] },

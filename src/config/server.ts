@@ -86,7 +86,10 @@ export const serverTable = z.object({
   memory_url: httpUrl.optional(
     'URL that store_task_result_in_memory sends results to. It may be a private address.',
   ),
-  memory_token: text.secret('Sent to MEMORY_URL as X-Service-Token.'),
+  memory_inbox_url: httpUrl.optional(
+    'URL that an inbox receipt is posted to when a task of the tenant default ends. It may be a private address; see docs/inbox.md.',
+  ),
+  memory_token: text.secret('Sent to MEMORY_URL and MEMORY_INBOX_URL as X-Service-Token.'),
   approval_webhook_url: httpUrl.optional(
     'URL that receives approval requests and decisions. It may be a private address; see docs/approvals.md.',
   ),

@@ -6,6 +6,7 @@ import { type Proven, type Refused, recordRefusal } from './audit/recording.ts'
 import { type CATALOGUE, OPERATIONS } from './catalogue.ts'
 import type { Operation } from './define-operation.ts'
 import { getInboxItem } from './inbox/list-inbox.ts'
+import { resultNotice } from './inbox/result-notice.ts'
 import { findLease } from './leases/lease-call.ts'
 import { type ClientDecision, decideInClient } from './questions/client-decision.ts'
 import { openResult } from './results/open-result.ts'
@@ -122,6 +123,8 @@ export function openGate(options: GateOptions) {
       clientLeft(services, tenant, instance, principal),
     /** The queue from which the gateway claims its calls. */
     toolCalls: services.toolCalls,
+    /** What the inbox says about a result, for the inbox of another system. */
+    resultNotice: (tenant: string, seq: number) => resultNotice(engine, tenant, seq),
     /** A secret of the database for one purpose, the same on all servers. */
     secretFor: (purpose: string) => engine.secretFor(purpose),
     rateLimits: {

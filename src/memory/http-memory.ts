@@ -1,51 +1,24 @@
 import { Fault } from '../core/errors.ts'
 import { EgressError } from '../egress/error.ts'
-import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
+import type { GuardedResponse } from '../egress/fetch.ts'
 import type { Memory, MemoryNote } from '../features/results/result-store.ts'
+import { type ServiceOptions, serviceRequest } from './service-request.ts'
 
-export interface HttpMemoryOptions {
-  /** URL that notes are posted to. The operator configured it, so it may be a private address. */
-  readonly url: string
-  /** Sent as X-Service-Token. */
-  readonly token?: string | undefined
-  /** Changes to the default egress limits. */
-  readonly egress?: Partial<EgressSettings> | undefined
+export interface HttpMemoryOptions extends ServiceOptions {
   /** Receives the reason of a failed request, which callers do not see. */
   readonly onError: (error: unknown) => void
 }
 
-const MAX_RESPONSE_BYTES = 64 * 1024
-const TIMEOUT_MS = 30_000
-
 /** A memory service behind a URL: one POST for each result. */
-export function httpMemory({ url, token, egress = {}, onError }: HttpMemoryOptions): Memory {
-  const settings = {
-    ...egress,
-    ...allowOnlyOrigin(url, egress),
-    max_bytes: MAX_RESPONSE_BYTES,
-    total_timeout_ms: TIMEOUT_MS,
-  }
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json',
-    ...(token !== undefined && { 'x-service-token': token }),
-  }
+export function httpMemory({ onError, ...service }: HttpMemoryOptions): Memory {
+  const post = serviceRequest(service)
   return {
     async store(note, signal) {
-      const body = Buffer.from(JSON.stringify(bodyOf(note)))
       try {
-        const response = await guardedFetch(url, {
-          method: 'POST',
-          headers,
-          body,
-          settings,
-          ...(signal && { signal }),
-        })
-        return await idIn(response)
+        return await idIn(await post(bodyOf(note), signal))
       } catch (error) {
         if (!(error instanceof EgressError)) throw error
-        onError(new Error(`the memory at ${new URL(url).host}: ${error.reason}`, { cause: error }))
+        onError(new Error(`the memory at ${new URL(service.url).host}: ${error.reason}`, { cause: error }))
         throw new Fault(error.retryable ? 'MEMORY_UNAVAILABLE' : 'MEMORY_REFUSED')
       }
     },

@@ -40,6 +40,7 @@ import {
   openConsole,
   openEmail,
   openMemory,
+  openMemoryInbox,
   openRateLimits,
   openResults,
   openWebhook,
@@ -247,6 +248,7 @@ async function compose(
   const { sessions, source } = openSessions(server, { gate, upstreams, store, report: onError, stopMs })
   const webhook = await openWebhook(server, gate, store, logger)
   const billing = await openBilling(server, store, logger)
+  const memoryInbox = await openMemoryInbox(server, gate, store, logger)
 
   await upstreams.start()
   stack.defer(() => sessions.stop())
@@ -256,6 +258,8 @@ async function compose(
   services.defer(() => billing?.stop())
   billing?.wake()
   gate.usage.onWritten(() => billing?.wake())
+  services.defer(() => memoryInbox?.stop())
+  memoryInbox?.wake()
   services.defer(() => email?.stop())
   const inboundMail = await email?.start(gate)
   const sources = [source]

@@ -8,6 +8,7 @@ import type { RateLimitConfig } from '../config/limits.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
 import { DEFAULT_TENANT } from '../core/principal.ts'
+import { isTerminal } from '../core/transitions.ts'
 import type { EmailService } from '../email/service.ts'
 import type { Mail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
@@ -15,6 +16,7 @@ import type { RateLimitOptions } from '../features/limits/rate-limits.ts'
 import type { Memory, ResultStore } from '../features/results/result-store.ts'
 import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
 import { type Logger, logErrors } from '../http/log.ts'
+import type { MemoryInbox } from '../memory/memory-inbox.ts'
 import type { Store } from '../store/store.ts'
 import { messageOf } from '../util/error-message.ts'
 import { isInstalled } from '../util/load-optional.ts'
@@ -141,6 +143,37 @@ export async function openMemory(
   if (memory_url === null) return undefined
   const { httpMemory } = await import('../memory/http-memory.ts')
   return httpMemory({ url: memory_url, token: memory_token ?? undefined, egress: egressOf(server), onError })
+}
+
+/** Posts inbox receipts to a memory service. It sends nothing before it is woken. */
+export async function openMemoryInbox(
+  server: ServerValues,
+  gate: Gate,
+  store: Store,
+  log: Logger,
+): Promise<MemoryInbox | undefined> {
+  const { memory_inbox_url: url, memory_token, public_url: publicUrl } = server
+  if (url === null) return undefined
+  const [{ MemoryInbox }, { serviceRequest }] = await Promise.all([
+    import('../memory/memory-inbox.ts'),
+    import('../memory/service-request.ts'),
+  ])
+  const tenant = await store.tenant(DEFAULT_TENANT)
+  const request = serviceRequest({ url, token: memory_token ?? undefined, egress: egressOf(server) })
+  const inbox = new MemoryInbox({
+    ...{ store, tenant, log, publicUrl },
+    notice: (seq) => gate.resultNotice(tenant.name, seq),
+    async post(receipt, signal) {
+      const response = await request(receipt, signal)
+      response.discard()
+      return response.status
+    },
+  })
+  await inbox.begin()
+  gate.onTask(({ status }) => {
+    if (isTerminal(status)) inbox.wake()
+  })
+  return inbox
 }
 
 /** The rate limits. Calls are counted in Redis if it is configured. */

@@ -180,7 +180,7 @@ describe('outgoing connections', () => {
       'channels/http.ts',
       'egress/fetch.ts',
       'gateway/transports/http-fetch.ts',
-      'memory/http-memory.ts',
+      'memory/service-request.ts',
       'reference-workers/http-get.ts',
       'server/authorization-server.ts',
       'server/external-sign-in.ts',

@@ -4,7 +4,7 @@ import { seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import type { InboxMark } from '../../core/inbox.ts'
 import { canonical } from '../../core/json/json.ts'
-import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
+import { type Caller, DEFAULT_TENANT, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { isOpen } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -107,7 +107,8 @@ export const promoteTaskResult = defineOperation({
   rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/promote' },
   effect: WRITES_ONCE,
   async run({ engine, results, fetches, memory }, caller, { task_id, kind, domain, archive, purge }, signal) {
-    if (memory === undefined) {
+    // The memory knows agents by their names, which are unique only within a tenant.
+    if (memory === undefined || caller.tenant !== DEFAULT_TENANT) {
       throw new Fault('NOT_CONFIGURED', { feature: 'memory', settings: ['ASYNCGATE_MEMORY_URL'] })
     }
     const { task } = await readableTask(engine, caller, task_id)

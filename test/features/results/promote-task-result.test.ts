@@ -106,6 +106,15 @@ describeGates('promote_task_result', (open) => {
     expect(memory.notes).toEqual([])
   })
 
+  it('promote_task_result stores nothing of other tenants, whose agents may have the same names', async () => {
+    const memory = new Notes()
+    const { gate } = await open({ memory })
+    const { task_id } = await ask(gate)
+    const refused = await refusal(gate.promoteTaskResult(agent('alice', 'acme'), { task_id }))
+    expect(refused).toMatchObject({ code: 'NOT_CONFIGURED' })
+    expect(memory.notes).toEqual([])
+  })
+
   it('promote_task_result refuses a result that is too large and does not remove it', async () => {
     const memory = new Notes()
     const { gate } = await open({
