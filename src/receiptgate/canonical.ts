@@ -7,12 +7,8 @@ import { ledgerReceipt } from '../features/receipts/ledger-receipt.ts'
 import { type LedgerReceipt, NA } from '../features/receipts/ledger-shape.ts'
 import type { Child, TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
+import type { CanonicalReceipt, Profile } from './shape.ts'
 import { fitted } from './sizes.ts'
-
-/** The dialects of ReceiptGate: 1.1 has obligations with a custodian, and refuses what 1.0 requires. */
-export type Profile = '1.0' | '1.1'
-
-export type CanonicalReceipt = LedgerReceipt & { readonly obligation_id?: string }
 
 /** The types that can have a counterpart in the shared ledger. All of them belong to a task. */
 export const FORWARDED_TYPES: ReadonlySet<ReceiptType> = new Set([

@@ -1,7 +1,8 @@
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Reads } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
-import { type CanonicalReceipt, canonicalReceipt, HISTORY_TYPES, type Target } from './canonical.ts'
+import { canonicalReceipt, HISTORY_TYPES, type Target } from './canonical.ts'
+import type { CanonicalReceipt } from './shape.ts'
 
 type RenderReads = Pick<Reads, 'receipt' | 'receiptsAt' | 'task' | 'children'>
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json/json.ts'
-import type { CanonicalReceipt } from './canonical.ts'
+import type { CanonicalReceipt } from './shape.ts'
 
 /** Limits of ReceiptGate, in bytes of JSON, with room for how it counts spaces. */
 const MAX_INPUTS = 60_000

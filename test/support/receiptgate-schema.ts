@@ -1,5 +1,5 @@
 import { Ajv, type ValidateFunction } from 'ajv'
-import type { Profile } from '../../src/receiptgate/canonical.ts'
+import type { Profile } from '../../src/receiptgate/shape.ts'
 
 const TEXT = { type: 'string', minLength: 1 }
 const COUNT = { type: 'integer', minimum: 0 }

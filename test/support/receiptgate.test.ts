@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Profile } from '../../src/receiptgate/canonical.ts'
+import type { Profile } from '../../src/receiptgate/shape.ts'
 import { ReceiptGate, startReceiptGate } from './receiptgate.ts'
 
 const NOW = '2026-01-01T00:00:00.000Z'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import type { Profile } from '../../src/receiptgate/canonical.ts'
+import type { Profile } from '../../src/receiptgate/shape.ts'
 import { validatorOf } from './receiptgate-schema.ts'
 
 export type Fault =
@@ -52,7 +52,7 @@ interface Obligation {
  * normally; `standing` applies to every request.
  */
 export class ReceiptGate {
-  readonly key = KEY
+  readonly key: string = KEY
   readonly submissions: Submission[] = []
   readonly stored: Stored[] = []
   faults: Fault[] = []
