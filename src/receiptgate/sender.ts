@@ -13,7 +13,7 @@ import { isShrunk, shrunk } from './sizes.ts'
 import { SenderTurn } from './turn.ts'
 
 export interface SenderOptions {
-  readonly store: Pick<Store, 'outbox' | 'reads' | 'entries' | 'now'>
+  readonly store: Pick<Store, 'outbox' | 'reads' | 'entries' | 'now' | 'shared'>
   readonly tenant: TenantRef
   /** Names this process. */
   readonly holder: string
@@ -35,6 +35,8 @@ interface SenderLog {
 
 /** How often to check for receipts of other processes and for retries. */
 const INTERVAL_MS = 5_000
+/** Receipts that are sent before the outbox is filled again. */
+const PER_FILL = 20
 /** How long a pending attempt may take when the process stops. */
 const STOP_MS = 2_000
 
@@ -73,9 +75,11 @@ export class ReceiptSender {
     if (!(await this.#turn.take())) return
     const { store, tenant } = this.#options
     try {
-      await fillOutbox(store, tenant.tenant, signal)
-      await this.#checkBacklog()
-      while (!signal.aborted && (await this.#turn.take())) {
+      for (let sent = 0; !signal.aborted && (await this.#turn.take()); sent++) {
+        if (sent % PER_FILL === 0) {
+          await fillOutbox(store, tenant.tenant, signal)
+          await this.#checkBacklog()
+        }
         if (!(await this.#sendNext(signal))) return
       }
     } finally {

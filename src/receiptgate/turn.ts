@@ -16,16 +16,17 @@ const stateShape = z.object({
 })
 
 type State = z.output<typeof stateShape>
+type TurnStore = Pick<Store, 'entries' | 'now' | 'shared'>
 
 /** Decides which of several processes sends the receipts of a tenant, and stores what they have in common. */
 export class SenderTurn {
-  readonly #store: Pick<Store, 'entries' | 'now'>
+  readonly #store: TurnStore
   readonly #tenant: TenantRef
   readonly #holder: string
   #state: State | undefined
   #version = 0
 
-  constructor(store: Pick<Store, 'entries' | 'now'>, tenant: TenantRef, holder: string) {
+  constructor(store: TurnStore, tenant: TenantRef, holder: string) {
     this.#store = store
     this.#tenant = tenant
     this.#holder = holder
@@ -38,7 +39,8 @@ export class SenderTurn {
     if (isHeld) return true
     await this.#load()
     const { holder, held_until, reported } = this.#state ?? { holder: '', held_until: 0, reported: [] }
-    if (holder !== this.#holder && held_until > now) return this.#lose()
+    // A database that is not shared has no other server: the holder has ended.
+    if (this.#store.shared && holder !== this.#holder && held_until > now) return this.#lose()
     return this.#write({ holder: this.#holder, held_until: now + HOLD_MS, reported })
   }
 

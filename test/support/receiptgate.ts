@@ -9,6 +9,8 @@ export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly retryAfter?: number }
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'drop_after_storing' }
+  /** The response never comes. */
+  | { readonly kind: 'hang_after_storing' }
   | { readonly kind: 'error_after_storing' }
   | { readonly kind: 'error'; readonly code: string }
 
@@ -174,6 +176,7 @@ export class ReceiptGate {
     try {
       if (fault?.kind === 'error') throw new Refusal(fault.code)
       const result = this.#call(params.name, params.arguments)
+      if (fault?.kind === 'hang_after_storing') return
       if (fault?.kind === 'drop_after_storing') return void request.socket.destroy()
       if (fault?.kind === 'error_after_storing') throw new Refusal('receiptgate_error')
       send(200, { jsonrpc: '2.0', id, result })

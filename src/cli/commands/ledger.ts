@@ -67,7 +67,7 @@ const status = command({
         ...{ receipt_id: receiptId(salt, seq), task_id, tries, reason },
       }))
       output.result({ ...counts, receipts }, () => {
-        output.print(`${counts.pending} receipts wait, ${counts.set_aside} were set aside.`)
+        output.print(`Waiting: ${counts.pending}. Set aside: ${counts.set_aside}.`)
         if (receipts.length === 0) return
         output.table(
           ['RECEIPT', 'TASK', 'TRIES', 'REASON'],
