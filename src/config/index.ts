@@ -209,11 +209,16 @@ function assemble(
   fileWarnings: readonly string[],
 ): Config {
   const email = emailOf(emailValues)
-  const { escalation_targets, escalation_lease_expiry_class } = server
-  const target = escalation_targets.find((candidate) => candidate.class === escalation_lease_expiry_class)
+  const targetOf = (number: number) =>
+    server.escalation_targets.find((candidate) => candidate.class === number)?.to ?? null
   return {
     server,
-    settings: { ...engine, escalation_target: engine.escalation_target ?? target?.to ?? null },
+    settings: {
+      ...engine,
+      escalation_target: engine.escalation_target ?? targetOf(server.escalation_lease_expiry_class),
+      escalation_retries_target:
+        engine.escalation_retries_target ?? targetOf(server.escalation_max_retries_class),
+    },
     database: databaseOf(server.database_url),
     logLevel: server.debug ? 'debug' : server.log_level,
     results,

@@ -109,7 +109,9 @@ describeGates('sending receipts to ReceiptGate', (open) => {
     ])
     expectComplete(remote, ids)
   })
+})
 
+const describeFaults = (open: Open): void => {
   const FAULTS: readonly (readonly [string, Fault])[] = [
     ['responds with 500', { kind: 'status', status: 500 }],
     ['stores a receipt and drops the connection', { kind: 'drop_after_storing' }],
@@ -173,7 +175,9 @@ describeGates('sending receipts to ReceiptGate', (open) => {
     await sweep()
     expectComplete(remote, [...ids, poison.task_id])
   })
-})
+}
+
+describeGates('faults of ReceiptGate', describeFaults, ['sqlite'])
 
 const describeRefusals = (open: Open): void => {
   it('a receipt that ReceiptGate rejects is set aside at once, and the operator is notified', async () => {
