@@ -38,6 +38,7 @@ const rules: Readonly<Record<string, Rule>> = {
   email: { imports: [...base, port, 'features'] },
   memory: { imports: [...base, port, 'features', 'egress', 'webhooks'] },
   webhooks: { imports: [...base, port, 'features', 'egress'] },
+  receiptgate: { imports: [...base, port, 'features', 'egress'] },
   'scheduler/plan': { imports: base },
   scheduler: { imports: [...base, 'client', 'worker', 'store/sqlite/database.ts'] },
   'reference-workers': { imports: [...base, 'client', 'worker', 'egress'] },
@@ -67,7 +68,7 @@ function serverMayImport(): readonly string[] {
       'gateway',
       'egress',
     ],
-    ...['channels', 'email', 'memory', 'webhooks', 'config'],
+    ...['channels', 'email', 'memory', 'webhooks', 'receiptgate', 'config'],
   ]
 }
 

@@ -480,6 +480,39 @@ export interface Offer {
     /** As in get_approval; null for questions asked by versions without content hashes */
     readonly content_hash: string | null
   }[]
+  /** Tenant of the task; only present with a ReceiptGate */
+  readonly tenant_id?: string
+  /** Limits of the work; only present with a ReceiptGate */
+  readonly constraints?: {
+    /** Seconds that the attempt may take; null: no limit */
+    readonly time_budget_seconds: number | null
+    /** Time by which the task must have ended; null: none */
+    readonly deadline_at: string | null
+  }
+  /** Where receipts go; only present with a ReceiptGate */
+  readonly receipt_routing?: {
+    /** Where receipts are stored besides this server */
+    readonly mode: 'receiptgate_integrated'
+    /** URL of the ReceiptGate */
+    readonly endpoint: string
+    /** The same URL, under the name of earlier versions */
+    readonly memorygate_url: string
+    /** Name of the credential for the ReceiptGate. Its value is never sent */
+    readonly auth_ref: string
+    /** Version of the receipts that the ReceiptGate accepts */
+    readonly schema_version: string
+    /** To whom workers report: AsyncGate sends the receipts about tasks itself */
+    readonly emit_receipts_to: 'asyncgate'
+    /** Workers need not send receipts to the ReceiptGate */
+    readonly worker_must_emit_to_memorygate: false
+  }
+  /** Where artifacts go; only present with a ReceiptGate */
+  readonly artifact_routing?: {
+    /** Path of this server that a result of any size can be uploaded to */
+    readonly endpoint: string
+    /** The key with which the task was claimed */
+    readonly auth_ref: 'asyncgate'
+  }
 }
 
 export interface Server {
@@ -1551,6 +1584,25 @@ export interface BootstrapAnswer {
     /** Send it as since_receipt_id in the next call; null if there are no receipts */
     readonly latest_receipt_id: string | null
   }
+  /** Where receipts are stored besides this server; absent in standalone mode */
+  readonly receipt_routing?: {
+    /** Where receipts are stored besides this server */
+    readonly mode: 'receiptgate_integrated'
+    /** URL of the ReceiptGate */
+    readonly endpoint: string
+    /** The same URL, under the name of earlier versions */
+    readonly memorygate_url: string
+    /** Name of the credential for the ReceiptGate. Its value is never sent */
+    readonly auth_ref: string
+    /** Version of the receipts that the ReceiptGate accepts */
+    readonly schema_version: string
+    /** To whom workers report: AsyncGate sends the receipts about tasks itself */
+    readonly emit_receipts_to: 'asyncgate'
+    /** Workers need not send receipts to the ReceiptGate */
+    readonly worker_must_emit_to_memorygate: false
+  }
+  /** How many receipts the ReceiptGate has not accepted yet; absent if there are none */
+  readonly receipt_ledger_lag?: string
   /** Quotas of the tenant that are nearly used up; get_limits has the numbers */
   readonly warnings: readonly string[]
 }

@@ -142,6 +142,9 @@ export const engineTable = z.object({
   escalation_target: principal.optional(
     'Recipient of these receipts. Default: the target of ESCALATION_TARGETS, or else the owner of the task.',
   ),
+  escalation_retries_target: principal.optional(
+    'Recipient if retries or lease expiries are exhausted. Default: the target of ESCALATION_MAX_RETRIES_CLASS, or else ESCALATION_TARGET.',
+  ),
   max_pending_commands: integer(1).default(
     DEFAULTS.max_pending_commands,
     'Maximum commands that wait for a commit. More are refused with OVERLOADED.',

@@ -28,6 +28,13 @@ import {
   oidcServerProblems,
   oidcTable,
 } from './oidc.ts'
+import {
+  type ReceiptgateConfig,
+  type ReceiptgateValues,
+  receiptgateOf,
+  receiptgateProblems,
+  receiptgateTable,
+} from './receiptgate.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
 import { fileSettingOf, readSecretFiles } from './secret-files.ts'
@@ -66,6 +73,8 @@ export interface Config {
   readonly oidc: OidcConfig | null
   readonly limits: LimitsValues
   readonly rateLimits: RateLimitConfig
+  /** Null if receipts are not sent to a ReceiptGate. */
+  readonly receiptgate: ReceiptgateConfig | null
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -121,7 +130,8 @@ export function reportConfig(options: ConfigOptions): Report {
   const oauth = oauthTable.safeParse(raw)
   const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
-  const issues = [server, engine, results, email, oauth, oidc, limits].flatMap(
+  const receiptgate = receiptgateTable.safeParse(raw)
+  const issues = [server, engine, results, email, oauth, oidc, limits, receiptgate].flatMap(
     (table) => table.error?.issues ?? [],
   )
   const problems = [
@@ -137,6 +147,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(oidc.success ? oidcProblems(oidc.data) : []),
     ...(oidc.success && server.success ? oidcServerProblems(oidc.data, server.data) : []),
     ...(limits.success ? limitsProblems(limits.data) : []),
+    ...(receiptgate.success ? receiptgateProblems(receiptgate.data) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
     ...raw,
@@ -147,6 +158,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...oauth.data,
     ...oidc.data,
     ...limits.data,
+    ...receiptgate.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -166,6 +178,7 @@ export function reportConfig(options: ConfigOptions): Report {
       oauth.success &&
       oidc.success &&
       limits.success &&
+      receiptgate.success &&
       problems.length === 0 && {
         config: assemble(
           server.data,
@@ -175,6 +188,7 @@ export function reportConfig(options: ConfigOptions): Report {
           oauth.data,
           oidc.data,
           limits.data,
+          receiptgate.data,
           isGiven,
           [...file.warnings, ...environment.warnings],
         ),
@@ -190,15 +204,21 @@ function assemble(
   oauth: OauthValues,
   oidc: OidcValues,
   limits: LimitsValues,
+  receiptgate: ReceiptgateValues,
   isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
 ): Config {
   const email = emailOf(emailValues)
-  const { escalation_targets, escalation_lease_expiry_class } = server
-  const target = escalation_targets.find((candidate) => candidate.class === escalation_lease_expiry_class)
+  const targetOf = (number: number) =>
+    server.escalation_targets.find((candidate) => candidate.class === number)?.to ?? null
   return {
     server,
-    settings: { ...engine, escalation_target: engine.escalation_target ?? target?.to ?? null },
+    settings: {
+      ...engine,
+      escalation_target: engine.escalation_target ?? targetOf(server.escalation_lease_expiry_class),
+      escalation_retries_target:
+        engine.escalation_retries_target ?? targetOf(server.escalation_max_retries_class),
+    },
     database: databaseOf(server.database_url),
     logLevel: server.debug ? 'debug' : server.log_level,
     results,
@@ -207,6 +227,7 @@ function assemble(
     oidc: oidcOf(oidc),
     limits,
     rateLimits: rateLimitsOf(limits, server, isGiven),
+    receiptgate: receiptgateOf(receiptgate),
     refusals: [
       ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
       ...emailRefusals(email),

@@ -38,6 +38,12 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['ledger', 'addressed_receipts', 'task_receipts', 'receipt_children', 'open_obligations'],
   },
   {
+    data: 'Receipts that wait for ReceiptGate',
+    personal: 'what the receipts contain',
+    retention: 'until ReceiptGate accepts them',
+    tables: ['receipt_outbox', 'receipt_outbox_cursors'],
+  },
+  {
     data: 'Inboxes: which results a principal has seen',
     personal: 'names of principals, and times',
     retention: 'unlimited',

@@ -104,6 +104,10 @@ export const serverTable = z.object({
     1,
     'Class of ESCALATION_TARGETS that is notified of expired leases.',
   ),
+  escalation_max_retries_class: integer(0, 1000).default(
+    2,
+    'Class of ESCALATION_TARGETS that is notified of exhausted retries.',
+  ),
   egress_allow_http: boolean.default(
     false,
     'Allow http URLs in tasks and results. Otherwise they must be https.',

@@ -24,11 +24,9 @@ export interface Read {
 
 /** Settings that this version refuses because their features are not supported yet. `*` stands for the rest of a name. */
 export const UNSUPPORTED: Readonly<Record<string, string>> = {
-  'receiptgate_*': 'sending receipts to ReceiptGate',
   'metagate_*': 'bootstrapping from MetaGate',
   'cors_*': 'CORS settings other than ALLOWED_ORIGINS',
   'jwt_*': 'JWT settings other than OAUTH_*',
-  receipt_mode: 'sending receipts to ReceiptGate',
   receipt_retention_days: 'retention',
   task_retention_days: 'retention',
   default_list_limit: 'page sizes other than 50',

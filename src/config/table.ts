@@ -5,6 +5,7 @@ import { type About, about } from './kinds.ts'
 import { limitsTable } from './limits.ts'
 import { oauthTable } from './oauth.ts'
 import { oidcTable } from './oidc.ts'
+import { receiptgateTable } from './receiptgate.ts'
 import { resultsTable } from './results.ts'
 import { fileSettingOf } from './secret-files.ts'
 import { serverTable } from './server.ts'
@@ -25,6 +26,7 @@ export const TABLE: readonly TableRow[] = Object.entries({
   ...oauthTable.shape,
   ...oidcTable.shape,
   ...limitsTable.shape,
+  ...receiptgateTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)
   if (known === undefined) throw new Error(`The setting ${name} was not created by a Kind.`)

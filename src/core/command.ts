@@ -245,9 +245,13 @@ export interface MarkInbox extends TenantCommand {
 }
 
 /** What is noted beside the tasks. */
-export const RECORDED_TYPES = ['policy.changed', 'upstream.changed'] as const satisfies readonly ReceiptType[]
+export const RECORDED_TYPES = [
+  'policy.changed',
+  'upstream.changed',
+  'system.anomaly',
+] as const satisfies readonly ReceiptType[]
 
-/** A principal changed the configuration of the gate. */
+/** A principal changed the configuration of the gate, or the gate noticed an anomaly that belongs to no task. */
 export interface Record extends TenantCommand {
   readonly verb: 'record'
   readonly type: (typeof RECORDED_TYPES)[number]

@@ -47,6 +47,8 @@ export interface Settings {
   readonly escalation_enabled: boolean
   /** The principal that is notified of expired leases and exhausted retries; null: the owner of the task. */
   readonly escalation_target: PrincipalKey | null
+  /** The principal that is notified of exhausted retries instead; null: the same one. */
+  readonly escalation_retries_target: PrincipalKey | null
   /** Maximum number of commands that wait for a commit. Further ones are refused with OVERLOADED. */
   readonly max_pending_commands: number
   /** What those commands may carry in all. */
@@ -100,6 +102,7 @@ export const DEFAULT_SETTINGS: Settings = {
   lease_anomaly_receipts: false,
   escalation_enabled: false,
   escalation_target: null,
+  escalation_retries_target: null,
   max_pending_commands: 20_000,
   max_pending_bytes: 256 * 1024 * 1024,
 }

@@ -9,6 +9,7 @@ import { getInboxItem } from './inbox/list-inbox.ts'
 import { resultNotice } from './inbox/result-notice.ts'
 import { findLease } from './leases/lease-call.ts'
 import { type ClientDecision, decideInClient } from './questions/client-decision.ts'
+import { type LedgerAnomaly, reportLedgerAnomaly } from './receipts/ledger-anomaly.ts'
 import { openResult } from './results/open-result.ts'
 import type { ResultContent } from './results/result-store.ts'
 import { uploadResult } from './results/upload-result.ts'
@@ -150,6 +151,9 @@ export function openGate(options: GateOptions) {
       /** Removes events after their retention period. Resolves with their number. */
       sweep: (now?: number) => audit.sweep(now),
     },
+    /** Writes an anomaly about the shared ledger. */
+    reportLedgerAnomaly: (tenant: string, anomaly: LedgerAnomaly) =>
+      reportLedgerAnomaly(engine, tenant, anomaly),
     /** Usage of the tenants. */
     usage: {
       /** Writes what this process has counted. */

@@ -12,6 +12,7 @@ import { type Address, Links } from './links.ts'
 import { Oauth } from './oauth/oauth.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
 import { Erasures } from './privacy/erasures.ts'
+import type { SharedLedger } from './receipts/shared-ledger.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
 import { ScheduleWatch } from './schedules/schedule-watch.ts'
@@ -44,6 +45,8 @@ export interface ServicesOptions extends EngineOptions {
   /** How long events of the audit log are stored. */
   readonly auditRetentionDays?: number
   readonly usage?: UsageOptions
+  /** The ReceiptGate that receipts are sent to; none by default. */
+  readonly sharedLedger?: SharedLedger | undefined
   /** Without it nothing is limited. */
   readonly rateLimits?: RateLimitOptions
 }
@@ -64,6 +67,7 @@ export class Services {
   readonly cancellations: Cancellations
   readonly mail: Mail | undefined
   readonly memory: Memory | undefined
+  readonly sharedLedger: SharedLedger | undefined
   readonly upstreams: UpstreamRegistry | undefined
   readonly policies: StoredPolicies
   readonly blockedTools: BlockedTools
@@ -87,6 +91,7 @@ export class Services {
     this.results = options.results
     this.mail = options.mail
     this.memory = options.memory
+    this.sharedLedger = options.sharedLedger
     this.upstreams = options.upstreams
     this.links = new Links(options.address)
     this.uploads = new Uploads(this)

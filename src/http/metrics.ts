@@ -92,9 +92,10 @@ export class Metrics {
 
   /** Sets the gauges. */
   async #refresh(): Promise<void> {
-    const { depth, leases, age, claims, workers, ...own } = this.#gauges
+    const { depth, leases, age, claims, workers, outbox, ...own } = this.#gauges
     depth.reset()
     workers.reset()
+    outbox.reset()
     for (const gauge of [leases, age, claims]) gauge.remove()
     const stats = await this.#gate.stats().catch(() => undefined)
     if (stats !== undefined) {
@@ -107,6 +108,7 @@ export class Metrics {
       age.set(stats.oldest_ready_at === null ? 0 : Math.max(0, Date.now() - stats.oldest_ready_at) / 1000)
       claims.set(stats.waiting_claims)
       for (const [state, count] of Object.entries(stats.workers)) workers.set({ state }, count)
+      for (const [state, count] of Object.entries(stats.outbox ?? {})) outbox.set({ state }, count)
     }
     const { polls, streams } = this.#options.connections()
     own.polls.set(polls)
@@ -162,6 +164,9 @@ function createGauges({ gauge }: Instruments) {
     age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane', 'max'),
     claims: gauge('waiting_claims', 'Claims that wait for a task in this server', 'sum'),
     workers: gauge('workers', 'Workers by state: idle, busy or offline', 'max', ['state']),
+    outbox: gauge('receipt_outbox', 'Receipts that wait for ReceiptGate or were set aside, by state', 'max', [
+      'state',
+    ]),
     polls: gauge('long_polls', 'Waiting requests', 'sum'),
     streams: gauge('event_streams', 'Open event streams', 'sum'),
     lag: gauge('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', 'max', [

@@ -31,6 +31,7 @@ import { openOauth } from './oauth.ts'
 import { openStore } from './open-store.ts'
 import { OperatorError } from './operator-error.ts'
 import { readPoliciesFile, readTypesFile, registerTypes } from './operator-files.ts'
+import { openReceiptSender, sharedLedgerOf } from './receiptgate.ts'
 import { keyProblem } from './require-key.ts'
 import { reachable } from './server-file.ts'
 import {
@@ -235,6 +236,7 @@ async function compose(
     onError,
     results: await openResults(config, store, email?.queue, gist),
     memory: await openMemory(server, onError),
+    sharedLedger: sharedLedgerOf(config.receiptgate, store),
     upstreams,
     policy: {
       defaults: { plain: server.policy_default, upstream: server.upstream_default },
@@ -249,6 +251,7 @@ async function compose(
   const webhook = await openWebhook(server, gate, store, logger)
   const billing = await openBilling(server, store, logger)
   const memoryInbox = await openMemoryInbox(server, gate, store, logger)
+  const receiptSender = await openReceiptSender(config, gate, store, logger)
 
   await upstreams.start()
   stack.defer(() => sessions.stop())
@@ -260,6 +263,8 @@ async function compose(
   gate.usage.onWritten(() => billing?.wake())
   services.defer(() => memoryInbox?.stop())
   memoryInbox?.wake()
+  services.defer(() => receiptSender?.stop())
+  receiptSender?.wake()
   services.defer(() => email?.stop())
   const inboundMail = await email?.start(gate)
   const sources = [source]

@@ -102,6 +102,7 @@ describe('values of settings', () => {
   it('the escalation target is the configured one, or else that of the class', () => {
     const env = { ASYNCGATE_ESCALATION_TARGETS: '[{"class": 2, "to_kind": "agent", "to_id": "ops"}]' }
     expect(load({ env }).settings.escalation_target).toBe(null)
+    expect(load({ env }).settings.escalation_retries_target).toBe('agent:ops')
     const classed = { ...env, ASYNCGATE_ESCALATION_LEASE_EXPIRY_CLASS: '2' }
     expect(load({ env: classed }).settings.escalation_target).toBe('agent:ops')
     const named = { ...classed, ASYNCGATE_ESCALATION_TARGET: 'human:boss' }

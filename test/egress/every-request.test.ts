@@ -9,6 +9,7 @@ import { guardedFetch } from '../../src/egress/fetch.ts'
 import type { EgressSettings } from '../../src/egress/settings.ts'
 import { guardedMcpFetch } from '../../src/gateway/transports/http-fetch.ts'
 import { httpMemory } from '../../src/memory/http-memory.ts'
+import { receiptGateClient } from '../../src/receiptgate/client.ts'
 import { httpGet } from '../../src/reference-workers/http-get.ts'
 import { documentFetcher } from '../../src/server/authorization-server.ts'
 import { providerFetch } from '../../src/server/external-sign-in.ts'
@@ -103,6 +104,7 @@ const CONFIGURED: Readonly<Record<string, (url: string) => Promise<unknown>>> = 
   'a webhook': (url) =>
     postTo({ url, secret: 'a-secret-of-some-length' })({ id: 'x', body: '{}' }, AbortSignal.timeout(5000)),
   'the memory': (url) => httpMemory({ url, onError: () => {} }).store(memoryNote),
+  ReceiptGate: (url) => receiptGateClient({ url, token: null, timeoutMs: 5000 }).receiptsOf(TASK),
   'the gist API': (url) => new GistApi({ token: 't', apiUrl: url }).check(),
   'the result channel http': (url) =>
     httpChannel({ putUrl: url }).put(TASK, Buffer.from('x'), { media_type: 'text/plain' }),

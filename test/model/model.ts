@@ -576,7 +576,7 @@ export class Model {
       lease,
       body: { attempt: task.attempt, expiry_count: task.expiries, requeued: !isLast },
     })
-    this.#escalate(task, 'lease_expired')
+    this.#escalate(task, isLast ? 'max_retries_exceeded' : 'lease_expired')
     if (task.expiries === 4) this.#complain(task, 'repeated_lease_expiry')
     if (!isLast) {
       this.#requeue(task, 'jitter')

@@ -10,6 +10,7 @@ import { describeHolders } from './conformance/holders.ts'
 import { describeInbox } from './conformance/inbox.ts'
 import { describeKeys } from './conformance/keys.ts'
 import { describeLogs } from './conformance/logs.ts'
+import { describeOutbox } from './conformance/outbox.ts'
 import { describePersistence } from './conformance/persistence.ts'
 import { describeQuestions } from './conformance/questions.ts'
 import { describeReceipts } from './conformance/receipts.ts'
@@ -77,6 +78,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeAudit(subject)
     describeErasure(subject)
     describeUsage(subject)
+    describeOutbox(subject)
     describeHolders(subject)
     describeEntries(subject)
     describeClaiming(subject)

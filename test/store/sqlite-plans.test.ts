@@ -18,6 +18,7 @@ import {
   READY_IN_POOL,
 } from '../../src/store/sqlite/load.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
+import { OUTBOX_DUE, OUTBOX_SET_ASIDE } from '../../src/store/sqlite/outbox.ts'
 import {
   OPEN as OPEN_QUESTIONS,
   LINES as QUESTION_LINES,
@@ -117,6 +118,16 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ['receipt bytes of earlier hours', USAGE_BYTES, /PRIMARY KEY \(tenant=\? AND hour<\?\)/],
   ['unsent usage events', USAGE_UNSENT, /INDEX usage_events_unsent \(tenant=\?\)/],
   ['removal of usage events', USAGE_REMOVAL, /PRIMARY KEY \(tenant=\? AND id<\?\)/],
+  [
+    'due receipts of the outbox',
+    OUTBOX_DUE,
+    /INDEX receipt_outbox_tasks \(tenant=\? AND task_id=\? AND seq<\?\)/,
+  ],
+  [
+    'receipts that were set aside',
+    OUTBOX_SET_ASIDE,
+    /INDEX receipt_outbox_states \(tenant=\? AND state=\? AND seq>\?\)/,
+  ],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
   ['marked items', MARKED.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['marked items, newest first', MARKED.descending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq<\?\)/],

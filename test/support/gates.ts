@@ -9,6 +9,7 @@ import { type Gate, openGate } from '../../src/features/gate.ts'
 import type { RateLimitOptions } from '../../src/features/limits/rate-limits.ts'
 import type { Address } from '../../src/features/links.ts'
 import type { PolicyOptions } from '../../src/features/policies/stored-policies.ts'
+import type { SharedLedger } from '../../src/features/receipts/shared-ledger.ts'
 import type { Memory, ResultStore } from '../../src/features/results/result-store.ts'
 import type { UpstreamRegistry } from '../../src/features/upstreams/upstreams.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
@@ -39,6 +40,8 @@ export interface OpenOptions {
   readonly wrap?: (store: Store) => Store
   /** The memory to which results can be promoted. */
   readonly memory?: Memory
+  /** The ReceiptGate that the operations describe. */
+  readonly sharedLedger?: SharedLedger
   /** The email of the gate. */
   readonly mail?: (store: Store, clock: ManualClock) => Mail
   /** The upstreams of the gate. */
@@ -121,6 +124,7 @@ async function openOn(
     ...(options.settings && { settings: options.settings }),
     ...(options.results && { results: options.results }),
     ...(options.memory && { memory: options.memory }),
+    ...(options.sharedLedger && { sharedLedger: options.sharedLedger }),
     ...(options.policy && { policy: options.policy }),
     ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),

@@ -1,10 +1,10 @@
 import { asksForAttention, type InboxItem } from '../../src/core/inbox.ts'
 import { type LaneRow, laneName } from '../../src/core/matching.ts'
+import { ObligationReplay, owedTo } from '../../src/core/obligations.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import { PARKED_BY } from '../../src/core/question.ts'
 import {
   canTerminate,
-  createsObligation,
   isTerminalType,
   type Receipt,
   type ReceiptType,
@@ -169,14 +169,11 @@ function* checkTerminal({ bySeq }: Ledger, receipt: Receipt, name: string): Gene
 }
 
 function* checkObligations(ledger: Ledger): Generator<string> {
-  const closed = new Set<number>()
-  for (const receipt of ledger.receipts) {
-    if (isTerminalType(receipt.receipt_type)) for (const parent of receipt.parents) closed.add(parent)
-  }
+  const replay = new ObligationReplay()
+  for (const receipt of ledger.receipts) replay.add(receipt)
   const tasks = new Map(ledger.records.map(({ task }) => [task.task_id, task]))
   const expected = new Set<string>()
-  for (const { seq, receipt_type, task_id } of ledger.receipts) {
-    if (!createsObligation(receipt_type) || closed.has(seq)) continue
+  for (const { seq, task_id } of replay.open.values()) {
     const task = tasks.get(task_id ?? '')
     if (task !== undefined) for (const principal of owedTo(task)) expected.add(`${principal} ${seq}`)
   }
@@ -217,10 +214,6 @@ function* checkInboxes({ receipts, records, items }: Ledger): Generator<string> 
   }
   for (const item of expected) if (!items.has(item)) yield `the receipt ${item} is in no inbox`
   for (const item of items.keys()) if (!expected.has(item)) yield `${item} is in an inbox for no reason`
-}
-
-function owedTo(task: Task): PrincipalKey[] {
-  return [...new Set<PrincipalKey>([task.owner, `agent:${task.principal_ai}`])]
 }
 
 const TERMINAL_RECEIPT = {

@@ -59,7 +59,8 @@ export function escalate(
 ): void {
   const { settings } = draft.world
   if (!settings.escalation_enabled) return
-  const to = settings.escalation_target ?? task.owner
+  const special = reason === 'max_retries_exceeded' ? settings.escalation_retries_target : null
+  const to = special ?? settings.escalation_target ?? task.owner
   draft.receipt({
     type: 'task.escalated',
     from: GATE,

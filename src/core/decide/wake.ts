@@ -79,7 +79,7 @@ function expire(draft: Draft, task: HeldTask): Status {
       task_id: canonical(task.task_id),
     }),
   })
-  escalate(draft, task, 'lease_expired')
+  escalate(draft, task, exhausted ? 'max_retries_exceeded' : 'lease_expired')
   if (countExpiry(draft, task).exhausted) return 'failed'
   const { now, settings, random } = draft.world
   const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, random.unit())

@@ -2,16 +2,18 @@ import { z } from 'zod'
 import { checkCapabilities } from '../../core/authorization.ts'
 import type { Claim } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
-import { principalKey } from '../../core/principal.ts'
+import { DEFAULT_TENANT, principalKey } from '../../core/principal.ts'
 import type { Handout } from '../../engine/commit-queue.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { Waiter } from '../../engine/waiters.ts'
 import { defineOperation, WRITES } from '../define-operation.ts'
 import { MAX_WAIT_SECONDS, ONE_YEAR, seconds, text, workerId } from '../input.ts'
+import { ledgerOf, type SharedLedger } from '../receipts/shared-ledger.ts'
 import { checkNoSessionLane } from '../sessions/tool-calls.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import { type LeaseDeps, leaseMs } from './lease-call.ts'
 import { drainField, offerShape, offerView } from './shape.ts'
+import { withContract } from './worker-contract.ts'
 
 const leasedShape = z.object({
   tasks: z.array(offerShape).readonly().describe('The leased tasks; empty if there are none'),
@@ -78,7 +80,8 @@ export const leaseNext = defineOperation({
     lease_ttl_seconds: 300,
     wait_seconds: 50,
   },
-  async run({ engine, workers, limits }, caller, input, signal) {
+  async run({ engine, workers, limits, sharedLedger }, caller, input, signal) {
+    const ledger = ledgerOf(sharedLedger, caller)
     if (input.capabilities !== undefined) {
       checkNoSessionLane(input.capabilities, 'capabilities')
       checkCapabilities(caller, input.capabilities)
@@ -113,14 +116,14 @@ export const leaseNext = defineOperation({
     if (signal?.aborted) return { tasks: [] }
     if (input.reclaim === true) {
       const reclaimed = await reclaim(engine, command)
-      if (reclaimed.granted.length > 0) return offers(workers, command, reclaimed)
+      if (reclaimed.granted.length > 0) return offers({ workers, ledger }, command, reclaimed)
     }
     const waitMs = (input.wait_seconds ?? 0) * 1000
     if (waitMs === 0 || engine.wakeups.stopped) {
-      return offers(workers, command, await engine.submit(command))
+      return offers({ workers, ledger }, command, await engine.submit(command))
     }
     const claimed = await claimOrWait({ engine, workers }, command, waitMs, signal)
-    if (!signal?.aborted) return offers(workers, command, claimed)
+    if (!signal?.aborted) return offers({ workers, ledger }, command, claimed)
     await releaseAll(engine, command, claimed.granted)
     return { tasks: [] }
   },
@@ -132,12 +135,13 @@ interface Claimed {
 }
 
 function offers(
-  workers: WorkerRegistry,
+  { workers, ledger }: { readonly workers: WorkerRegistry; readonly ledger: SharedLedger | undefined },
   command: Claim,
   { granted, now }: Claimed,
 ): z.output<typeof leasedShape> {
   workers.took(command, granted.length)
-  const tasks = granted.map((handout) => offerView(handout, now))
+  const views = granted.map((handout) => offerView(handout, now))
+  const tasks = ledger === undefined ? views : views.map((view) => withContract(view, DEFAULT_TENANT, ledger))
   return workers.drains.has(command.tenant, command.worker_id) ? { tasks, drain: true } : { tasks }
 }
 

@@ -6,6 +6,7 @@ import { answerShape, answerView, payloadOf } from '../questions/view.ts'
 import { workShape } from '../tasks/shape.ts'
 import { storedInput } from '../tasks/task-input.ts'
 import { factsOf, workOf } from '../tasks/work.ts'
+import { contractFields } from './worker-contract.ts'
 
 export const ok = z.literal(true).describe('Always true; failures are errors')
 
@@ -36,6 +37,7 @@ export const offerShape = z.object({
     .readonly()
     .optional()
     .describe('Closed questions about this task, oldest first; present if there are any'),
+  ...contractFields,
 })
 
 export type OfferView = z.output<typeof offerShape>

@@ -17,6 +17,7 @@ import { type TaskView, taskShape } from '../tasks/shape.ts'
 import { inTurns, taskView } from '../tasks/view.ts'
 import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
 import { findOwedTasks } from './list-receipts.ts'
+import { lagText, ledgerOf, receiptRouting, receiptRoutingShape } from './shared-ledger.ts'
 import { bootstrapSummary } from './summary.ts'
 
 /** The capabilities are stored with the relationship, so they have to be short. */
@@ -80,6 +81,13 @@ export const bootstrap = defineOperation({
           .describe('Send it as since_receipt_id in the next call; null if there are no receipts'),
       })
       .describe('Where the next call continues'),
+    receipt_routing: receiptRoutingShape
+      .optional()
+      .describe('Where receipts are stored besides this server; absent in standalone mode'),
+    receipt_ledger_lag: z
+      .string()
+      .optional()
+      .describe('How many receipts the ReceiptGate has not accepted yet; absent if there are none'),
     warnings: z
       .array(z.string())
       .readonly()
@@ -91,7 +99,7 @@ export const bootstrap = defineOperation({
   summary: bootstrapSummary,
   rest: { method: 'GET', path: '/v1/bootstrap' },
   effect: WRITES_ONCE,
-  async run({ engine, environment, limits }, caller, asked) {
+  async run({ engine, environment, limits, sharedLedger }, caller, asked) {
     const { since_receipt_id, max_items: limit } = asked
     const client_capabilities =
       asked.client_capabilities === undefined
@@ -116,6 +124,8 @@ export const bootstrap = defineOperation({
       delivered: inbox.map((receipt) => receipt.seq),
     })
     const views = await withDeliveries(engine, tenantRef, inbox, principal)
+    const ledger = ledgerOf(sharedLedger, caller)
+    const lag = ledger && lagText(await engine.reading(() => ledger.lag()))
     return {
       server: serverView(engine, environment),
       relationship: relationshipView(principal, relationship),
@@ -128,6 +138,8 @@ export const bootstrap = defineOperation({
         more: isCut || assigned.isCut || waiting.isCut,
       },
       cursor: { latest_receipt_id: end === undefined ? null : engine.receiptId(tenantRef, end) },
+      ...(ledger && { receipt_routing: receiptRouting(ledger) }),
+      ...(lag !== undefined && { receipt_ledger_lag: lag }),
       warnings: await readWarnings(engine, limits, tenant),
     }
   },

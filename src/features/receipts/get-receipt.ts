@@ -47,7 +47,11 @@ export const receiptShape = z.object({
 
 export type ReceiptView = z.output<typeof receiptShape>
 
-function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt: number | null = null): ReceiptView {
+export function receiptView(
+  tenant: TenantRef,
+  receipt: Receipt,
+  deliveredAt: number | null = null,
+): ReceiptView {
   return {
     receipt_id: publicId(tenant.salt, receipt.seq),
     seq: receipt.seq,

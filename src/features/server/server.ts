@@ -8,6 +8,7 @@ import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../util/version.ts'
 import { defineOperation } from '../define-operation.ts'
 import { json, time } from '../input.ts'
+import { ledgerOf } from '../receipts/shared-ledger.ts'
 
 const version = z.string().describe('Version of AsyncGate')
 const instanceId = z.string().describe('Name of the server instance that answered, as configured')
@@ -52,11 +53,13 @@ export const getConfig = defineOperation({
   access: 'read',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/config' },
-  async run({ engine }) {
+  async run({ engine, sharedLedger }, caller) {
+    const ledger = ledgerOf(sharedLedger, caller)
+    const endpoint = ledger?.endpoint ?? null
     return {
-      receipt_mode: 'standalone',
-      receiptgate_endpoint: null,
-      memorygate_url: null,
+      receipt_mode: ledger === undefined ? 'standalone' : 'receiptgate_integrated',
+      receiptgate_endpoint: endpoint,
+      memorygate_url: endpoint,
       instance_id: engine.settings.instance_id,
       capabilities: ['lease_based_execution', 'receipt_emission', 'obligations', 'long_polling'],
       version: VERSION,

@@ -1,4 +1,6 @@
 import type { Engine } from '../../engine/engine.ts'
+import type { OutboxCounts } from '../../store/outbox.ts'
+import type { SharedLedger } from '../receipts/shared-ledger.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import type { WorkerState } from '../workers/shape.ts'
 
@@ -11,15 +13,19 @@ export interface Stats {
   readonly oldest_ready_at: number | null
   readonly waiting_claims: number
   readonly workers: Readonly<Record<WorkerState, number>>
+  /** Receipts that the shared ledger has not accepted; null if there is no shared ledger. */
+  readonly outbox: OutboxCounts | null
 }
 
 /** The totals of the tenants that this process has served. */
 export async function stats({
   engine,
   workers: registry,
+  sharedLedger,
 }: {
   readonly engine: Engine
   readonly workers: WorkerRegistry
+  readonly sharedLedger: SharedLedger | undefined
 }): Promise<Stats> {
   const { reads } = engine.store
   const all = await engine.reading(() =>
@@ -36,7 +42,9 @@ export async function stats({
     ),
   )
   const heads = all.flatMap(({ head }) => (head === null ? [] : [head]))
+  const outbox = sharedLedger === undefined ? null : await engine.reading(() => sharedLedger.lag())
   return {
+    outbox,
     open_tasks: all.reduce((sum, { open_tasks }) => sum + open_tasks, 0),
     active_leases: all.reduce((sum, { active_leases }) => sum + active_leases, 0),
     pending_approval: all.reduce((sum, { open }) => sum + open.approval, 0),

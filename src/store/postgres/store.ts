@@ -4,6 +4,7 @@ import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
+import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -27,6 +28,7 @@ import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
 import { logsOn } from './logs.ts'
 import { migrate } from './migrate.ts'
+import { outboxOn } from './outbox.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, findNextWake, readsOn } from './reads.ts'
 import { CATCH_UP, NOW } from './time.ts'
@@ -71,6 +73,7 @@ class PostgresStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly usage: UsageRows
+  readonly outbox: OutboxRows
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -91,6 +94,7 @@ class PostgresStore implements Store {
     this.audit = auditOn(connections)
     this.erasure = postgresErasure(connections)
     this.usage = usageOn(connections)
+    this.outbox = outboxOn(connections)
     this.entries = entriesOn(connections)
   }
 

@@ -5,6 +5,7 @@ import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
 import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
+import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
 import type { UsageRows } from '../usage.ts'
@@ -23,6 +24,7 @@ import { prepareInboxReads } from './inbox.ts'
 import { DUE_LEASES, DUE_WAITING, NEXT_WAKE, OVERDUE, prepareLoad } from './load.ts'
 import { prepareLogs } from './logs.ts'
 import { migrate } from './migrate.ts'
+import { prepareOutbox } from './outbox.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
 import { prepareSpecLookup } from './tasks.ts'
@@ -39,6 +41,7 @@ export interface Session {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly usage: UsageRows
+  readonly outbox: OutboxRows
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
   readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
@@ -75,6 +78,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       audit: prepareAudit(reader, writer, change),
       erasure: prepareErasure(reader, writer, change),
       usage: prepareUsage(reader, writer, change),
+      outbox: prepareOutbox(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),
       findSpec: prepareSpecLookup(writer),

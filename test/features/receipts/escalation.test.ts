@@ -55,6 +55,26 @@ describeGates('escalation', (open) => {
     expect(await receiptTypes(gate, offer)).not.toContain('task.escalated')
   })
 
+  it('exhausted retries and expiries can have a target of their own', async () => {
+    const targets = { escalation_target: 'agent:ops', escalation_retries_target: 'human:boss' } as const
+    const { gate, clock } = await open({ settings: { ...settings, ...targets } })
+    const expiring = await hold(gate, { max_expiries: 2 })
+    await expire(gate, clock)
+    await lease(gate)
+    await expire(gate, clock)
+    const failing = await hold(gate)
+    await failTask(gate, failing, { retryable: true })
+    const escalations = async (task: { readonly task_id: string }) =>
+      (await receiptsOf(gate, task)).flatMap(({ receipt_type, to, body }) =>
+        receipt_type === 'task.escalated' ? [{ to: to.id, ...Object(body) }] : [],
+      )
+    expect(await escalations(expiring)).toMatchObject([
+      { to: 'ops', escalation_reason: 'lease_expired' },
+      { to: 'boss', escalation_reason: 'max_retries_exceeded' },
+    ])
+    expect(await escalations(failing)).toMatchObject([{ to: 'boss' }])
+  })
+
   it('escalation is disabled by default', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { max_attempts: 1 })

@@ -4,6 +4,7 @@ import { STATUSES } from '../../../src/core/transitions.ts'
 import type { AuditRows } from '../../../src/store/audit.ts'
 import type { Logs } from '../../../src/store/entries.ts'
 import type { Erasure } from '../../../src/store/erasure.ts'
+import type { OutboxRows } from '../../../src/store/outbox.ts'
 import { auditOn, auditQueries } from '../../../src/store/postgres/audit.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
@@ -11,6 +12,7 @@ import { erasureQueries, postgresErasure } from '../../../src/store/postgres/era
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
 import { logQueries, logsOn } from '../../../src/store/postgres/logs.ts'
+import { outboxOn, outboxQueries } from '../../../src/store/postgres/outbox.ts'
 import { queries } from '../../../src/store/postgres/queries.ts'
 import { questionQueries, questionReadsOn } from '../../../src/store/postgres/questions.ts'
 import { findDue, findNextWake, readsOn } from '../../../src/store/postgres/reads.ts'
@@ -65,6 +67,7 @@ const NAMES = new Map(
     ...auditQueries,
     ...erasureQueries,
     ...usageQueries,
+    ...outboxQueries,
   }).map(([name, text]) => [text, name]),
 )
 
@@ -279,6 +282,27 @@ async function useUsage(usage: UsageRows, tenant: number, seqs: readonly number[
   await usage.removeBefore(tenant, 'f', seqs.length)
 }
 
+/** Adds receipts to the outbox, and goes through the life of one. */
+async function useOutbox(outbox: OutboxRows, tenant: number, seqs: readonly number[]): Promise<void> {
+  const [first = 0] = seqs
+  await outbox.advance(tenant, 0, 0, [])
+  const from = await outbox.cursor(tenant)
+  await outbox.advance(
+    tenant,
+    from,
+    from + 1,
+    seqs.map((seq) => ({ seq, task_id: uuid(seq) })),
+  )
+  await outbox.due(tenant, 1, 1)
+  await outbox.render(tenant, first, 'text', null)
+  await outbox.update(tenant, first, { state: 'set_aside', tries: 1, next_try_at: 0, reason: 'x' })
+  await outbox.setAside(tenant, 0, 1)
+  await outbox.seqsOf(tenant, uuid(first))
+  await outbox.counts(tenant, 1)
+  await outbox.requeue(tenant, false)
+  for (const seq of seqs) await outbox.remove(tenant, seq)
+}
+
 /** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -291,6 +315,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await useAudit(auditOn(pooled), tenant, seqs)
   await useErasure(postgresErasure(pooled), tenant, seqs)
   await useUsage(usageOn(pooled), tenant, seqs)
+  await useOutbox(outboxOn(pooled), tenant, seqs)
   await reads.statuses(tenant, ids)
   await reads.lines(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import type { Config } from '../config/index.ts'
+import type { ReceiptgateConfig } from '../config/receiptgate.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
+import type { Gate } from '../features/gate.ts'
+import type { SharedLedger } from '../features/receipts/shared-ledger.ts'
+import type { Logger } from '../http/log.ts'
+import type { ReceiptSender } from '../receiptgate/sender.ts'
+import type { Store } from '../store/store.ts'
+import { egressOf } from './egress.ts'
+
+/** Larger backlogs are reported as this number. */
+const MAX_COUNTED = 1_000_000
+
+/** The ReceiptGate of the settings, for the operations that describe it; undefined if there is none. */
+export function sharedLedgerOf(config: ReceiptgateConfig | null, store: Store): SharedLedger | undefined {
+  if (config === null) return undefined
+  return {
+    endpoint: config.url,
+    profile: config.profile,
+    async lag() {
+      const { tenant } = await store.tenant(DEFAULT_TENANT)
+      return store.outbox.counts(tenant, MAX_COUNTED)
+    },
+  }
+}
+
+/** Sends receipts to the ReceiptGate of the settings. It sends nothing before it is woken. */
+export async function openReceiptSender(
+  { receiptgate, server }: Config,
+  gate: Gate,
+  store: Store,
+  log: Logger,
+): Promise<ReceiptSender | undefined> {
+  if (receiptgate === null) return undefined
+  const [{ ReceiptSender }, { receiptGateClient }, { FORWARDED_TYPES }] = await Promise.all([
+    import('../receiptgate/sender.ts'),
+    import('../receiptgate/client.ts'),
+    import('../receiptgate/canonical.ts'),
+  ])
+  const { profile, tenantId, retryMs, maxTries, bufferSize, breaker } = receiptgate
+  const sender = new ReceiptSender({
+    ...{ store, log, retryMs, maxTries, bufferSize, breaker },
+    tenant: await store.tenant(DEFAULT_TENANT),
+    holder: randomUUID(),
+    client: receiptGateClient({ ...receiptgate, egress: egressOf(server) }),
+    target: { profile, tenantId },
+    report: (anomaly) => gate.reportLedgerAnomaly(DEFAULT_TENANT, anomaly),
+  })
+  gate.onCommit(({ receipts }) => {
+    if (receipts.some(({ receipt_type }) => FORWARDED_TYPES.has(receipt_type))) sender.wake()
+  })
+  return sender
+}
