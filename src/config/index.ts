@@ -1,13 +1,7 @@
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import { type Database, databaseOf } from './database.ts'
-import {
-  type EmailConfig,
-  type EmailValues,
-  emailOf,
-  emailProblems,
-  emailRefusals,
-  emailTable,
-} from './email.ts'
+import { type EmailConfig, type EmailValues, emailOf, emailProblems, emailTable } from './email.ts'
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
@@ -34,6 +28,13 @@ import { fileSettingOf, readSecretFiles } from './secret-files.ts'
 import { type ServerValues, serverTable } from './server.ts'
 import { readEnvironment, readFile, type Source } from './sources.ts'
 import { NAMES, SECRETS, shown, TABLE, type TableRow } from './table.ts'
+import {
+  readTenantsFile,
+  sharedProblems,
+  type TenantConfigs,
+  tenantConfigOf,
+  tenantRefusals,
+} from './tenants.ts'
 
 export interface ConfigOptions {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -59,8 +60,10 @@ export interface Config {
   readonly database: Database
   readonly logLevel: LogLevel
   readonly results: ResultsValues
-  /** Null if email is disabled. */
+  /** The email account of the default tenant; null if it has none. */
   readonly email: EmailConfig | null
+  /** The settings of the default tenant and of those in TENANTS_FILE. */
+  readonly tenants: TenantConfigs
   readonly oauth: OauthValues
   /** The OpenID provider with which people sign in; null if there is none. */
   readonly oidc: OidcConfig | null
@@ -121,6 +124,11 @@ export function reportConfig(options: ConfigOptions): Report {
   const oauth = oauthTable.safeParse(raw)
   const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
+  const furtherTenants = readFurtherTenants(server.data?.tenants_file ?? null)
+  const tenants = new Map(furtherTenants.tenants)
+  if (server.success && email.success) {
+    tenants.set(DEFAULT_TENANT, tenantConfigOf({ ...server.data, ...email.data }))
+  }
   const issues = [server, engine, results, email, oauth, oidc, limits].flatMap(
     (table) => table.error?.issues ?? [],
   )
@@ -131,6 +139,8 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
     ...(server.success ? listenerProblems(server.data) : []),
     ...(email.success ? emailProblems(email.data) : []),
+    ...furtherTenants.problems,
+    ...sharedProblems(tenants),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
     ...(oauth.success && server.success ? oauthServerProblems(oauth.data, server.data) : []),
@@ -175,8 +185,9 @@ export function reportConfig(options: ConfigOptions): Report {
           oauth.data,
           oidc.data,
           limits.data,
+          tenants,
           isGiven,
-          [...file.warnings, ...environment.warnings],
+          [...file.warnings, ...environment.warnings, ...furtherTenants.warnings],
         ),
       }),
   }
@@ -190,6 +201,7 @@ function assemble(
   oauth: OauthValues,
   oidc: OidcValues,
   limits: LimitsValues,
+  tenants: TenantConfigs,
   isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
 ): Config {
@@ -203,16 +215,21 @@ function assemble(
     logLevel: server.debug ? 'debug' : server.log_level,
     results,
     email,
+    tenants,
     oauth,
     oidc: oidcOf(oidc),
     limits,
     rateLimits: rateLimitsOf(limits, server, isGiven),
     refusals: [
       ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
-      ...emailRefusals(email),
+      ...tenantRefusals(tenants),
     ],
     warnings: [...fileWarnings, ...warnings(server), ...oauthWarnings(oauth, server)],
   }
+}
+
+function readFurtherTenants(file: string | null): ReturnType<typeof readTenantsFile> {
+  return file === null ? { tenants: new Map(), problems: [], warnings: [] } : readTenantsFile(file)
 }
 
 /** Combinations of values that are not valid. */

@@ -16,6 +16,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Random } from '../../src/util/random.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase, postgresUrl } from './postgres.ts'
+import { commonMail, onlyUpstreams } from './tenants.ts'
 
 /** A clock that only advances on request. */
 export class ManualClock {
@@ -125,8 +126,8 @@ async function openOn(
     ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),
     ...(options.random && { random: options.random }),
-    ...(options.mail && { mail: options.mail(store, clock) }),
-    ...(options.upstreams && { upstreams: await options.upstreams(store) }),
+    ...(options.mail && { mail: commonMail(options.mail(store, clock)) }),
+    ...(options.upstreams && { upstreams: onlyUpstreams(await options.upstreams(store)) }),
   })
   closers.push(() => gate.close())
   const another = (more = {}) => openOn(database, clock, more, closers)
