@@ -125,10 +125,11 @@ export function reportConfig(options: ConfigOptions): Report {
   const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
   const furtherTenants = readFurtherTenants(server.data?.tenants_file ?? null)
-  const tenants = new Map(furtherTenants.tenants)
-  if (server.success && email.success) {
-    tenants.set(DEFAULT_TENANT, tenantConfigOf({ ...server.data, ...email.data }))
-  }
+  const ofServer = server.success && email.success && tenantConfigOf({ ...server.data, ...email.data })
+  const tenants: TenantConfigs = new Map([
+    ...(ofServer ? ([[DEFAULT_TENANT, ofServer]] as const) : []),
+    ...furtherTenants.tenants,
+  ])
   const issues = [server, engine, results, email, oauth, oidc, limits].flatMap(
     (table) => table.error?.issues ?? [],
   )

@@ -66,7 +66,8 @@ interface ReadTenants {
 const SECRETS = Object.entries(tenantTable.shape).flatMap(([name, field]) =>
   about.get(field)?.secret ? [name] : [],
 )
-const READABLE = [...Object.keys(tenantTable.shape), ...SECRETS.map(fileSettingOf)]
+const NAMES = Object.keys(tenantTable.shape)
+const READABLE = [...NAMES, ...SECRETS.map(fileSettingOf)]
 
 export function tenantConfigOf(values: TenantValues): TenantConfig {
   const { approval_webhook_url: url, approval_webhook_secret: secret } = values
@@ -140,7 +141,9 @@ function readTenant(item: object, place: string) {
   const given = Object.entries(item).filter(([name, value]) => name !== 'tenant' && value !== null)
   const spell = (name: string) => `${place} ${name}`
   const { source, ...read } = readSecretFiles(readValues('file', given, READABLE, spell), SECRETS)
-  const parsed = tenantTable.safeParse(Object.fromEntries(source.values))
+  const parsed = tenantTable.safeParse(
+    Object.fromEntries(NAMES.map((name) => [name, source.values.get(name)])),
+  )
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => `${spell(String(path[0]))} ${message}.`)
     return { config: NO_TENANT_CONFIG, warnings: read.warnings, problems: [...read.problems, ...issues] }

@@ -25,6 +25,11 @@ export function onlyUpstreams(registry: UpstreamRegistry): TenantUpstreams {
   }
 }
 
+/** The upstreams of all tenants, from those of all or of the default tenant. */
+export function tenantUpstreams(given: TenantUpstreams | UpstreamRegistry): TenantUpstreams {
+  return 'of' in given ? given : onlyUpstreams(given)
+}
+
 /** One email account, which every tenant uses. */
 export function commonMail(mail: Mail): TenantMail {
   return { of: () => mail }
