@@ -63,7 +63,10 @@ export function readUpstreams({
   server,
   tenants,
 }: Pick<Config, 'server' | 'tenants'>): readonly FileUpstream[] {
-  for (const { upstream_private } of tenants.values()) checkPrivateHosts('UPSTREAM_PRIVATE', upstream_private)
+  for (const [name, { upstream_private }] of tenants) {
+    const place = name === DEFAULT_TENANT ? '' : ` of the tenant ${name}`
+    checkPrivateHosts(`UPSTREAM_PRIVATE${place}`, upstream_private)
+  }
   return server.upstreams_file === null ? [] : readUpstreamsFile(server.upstreams_file)
 }
 

@@ -86,9 +86,15 @@ describeStores('upstreams of tenants', (database) => {
     expect([offers('acme'), offers('other'), offers('default')]).toEqual([['wiki'], [], []])
   })
 
-  it('upstreams of every tenant connect again after a restart', async () => {
+  it('upstreams of every tenant connect again after a restart, also if its upstreams of the file are gone', async () => {
     const url = await database()
-    const first = await serve(url, TENANTS)
+    const local = {
+      tenant: 'acme',
+      name: 'local',
+      transport: { type: 'http', url: 'https://local.example/mcp' },
+      enabled: false,
+    }
+    const first = await serve(url, TENANTS, { ASYNCGATE_UPSTREAMS_FILE: fileOf([local]) })
     await addWiki(first, 'acme')
     await first.close()
     const second = await serve(url, TENANTS)

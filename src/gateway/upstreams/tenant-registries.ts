@@ -88,13 +88,9 @@ export class TenantRegistries implements TenantUpstreams {
     return this.#byName.get(tenant)?.upstreams
   }
 
-  async open({ tenant, name }: TenantRef): Promise<Upstreams> {
-    const known = this.of(tenant)
-    if (known !== undefined) return known
-    const { store } = this.#options
-    const owner = (await store.tenant(DEFAULT_TENANT)).tenant
-    // Written before the first upstream, so that no server misses it.
-    await store.entries.put({ tenant: owner, kind: MARK_KIND, name, value: '{}', due_at: null })
+  async open({ name }: TenantRef): Promise<Upstreams> {
+    // The mark is written before the first upstream, so that no server misses it.
+    if (name !== DEFAULT_TENANT) await this.#mark(name)
     return (await this.#open(name)).upstreams
   }
 
@@ -158,6 +154,15 @@ export class TenantRegistries implements TenantUpstreams {
 
   get #count(): number {
     return this.all.reduce((sum, { upstreams }) => sum + upstreams.size, 0)
+  }
+
+  /** A tenant with upstreams in the file is open without a mark, but its stored upstreams need one. */
+  async #mark(name: string): Promise<void> {
+    const { store } = this.#options
+    const { tenant: owner } = await store.tenant(DEFAULT_TENANT)
+    if (this.#marks.known(owner)?.has(name)) return
+    await store.entries.put({ tenant: owner, kind: MARK_KIND, name, value: '{}', due_at: null })
+    await this.#marks.refresh(owner)
   }
 
   async #readMarks(tenant: number): Promise<ReadonlySet<string>> {

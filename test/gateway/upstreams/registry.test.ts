@@ -210,6 +210,14 @@ describeGates('the upstream registry', (open) => {
     )
   })
 
+  it('an upstream is refused if the server has as many as it can', async () => {
+    const { gate, upstreams } = await withUpstreams(open, { hasRoom: () => false })
+    await expect(gate.addUpstream(admin(), at('http://127.0.0.1:9/mcp'))).rejects.toMatchObject(
+      fault('VALIDATION_ERROR', { problem: expect.stringContaining('this server can have') }),
+    )
+    expect(upstreams.list()).toEqual([])
+  })
+
   it('registered upstreams survive a restart', async () => {
     const { url } = await httpFixture('modern')
     const { gate, upstreams, store } = await withUpstreams(open)
