@@ -59,7 +59,7 @@ export async function serveUntilStopped(
     )
     const remove = await announce(url)
     process.once('exit', remove)
-    stack.defer(warnOfCommands(server.upstreams, warn))
+    for (const { upstreams } of server.upstreams.all) stack.defer(warnOfCommands(upstreams, warn))
     const companion = await whenReady(server)
     stack.defer(() => companion?.stop())
     stack.defer(remove)

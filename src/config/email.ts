@@ -181,6 +181,45 @@ function sharedNames(agents: readonly string[]): string[] {
   })
 }
 
+interface Account {
+  readonly tenant: string
+  readonly email: EmailConfig
+}
+
+/** An email must belong to one tenant, so no two accounts share a mailbox, a sender of webhooks or an address. */
+export function accountProblems(accounts: readonly Account[]): string[] {
+  return accounts.flatMap(({ tenant, email }, i) =>
+    accounts
+      .slice(0, i)
+      .flatMap((other) =>
+        sharedSettings(other.email, email).map(
+          (setting) =>
+            `The tenants ${other.tenant} and ${tenant} have the same ${setting}: their emails could not be told apart.`,
+        ),
+      ),
+  )
+}
+
+function sharedSettings(one: EmailConfig, other: EmailConfig): string[] {
+  const isSame = (a: string | null, b: string | null) => a !== null && a.toLowerCase() === b?.toLowerCase()
+  const hasNames = [one, other].some(({ mail_addressing }) => mail_addressing === 'name')
+  const shared = {
+    MAIL_FROM: isSame(one.mail_from, other.mail_from),
+    MAIL_DOMAIN: hasNames && isSame(one.mail_domain, other.mail_domain),
+    IMAP_URL: isSame(mailboxOf(one), mailboxOf(other)),
+    MAIL_WEBHOOK_SECRET:
+      one.mail_webhook_secret !== null && one.mail_webhook_secret === other.mail_webhook_secret,
+    MAIL_SENDGRID_PUBLIC_KEY:
+      one.mail_sendgrid_public_key !== null &&
+      one.mail_sendgrid_public_key === other.mail_sendgrid_public_key,
+  }
+  return Object.entries(shared).flatMap(([setting, isShared]) => (isShared ? [setting] : []))
+}
+
+function mailboxOf({ imap }: EmailConfig): string | null {
+  return imap && JSON.stringify([imap.host, imap.port, imap.user, imap.inbox])
+}
+
 /** Email settings that are not safe. */
 export function emailRefusals(email: EmailConfig | null): string[] {
   const bare = (name: string, server: { host: string; tls: Tls; password: string | null } | null) =>

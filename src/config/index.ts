@@ -1,13 +1,7 @@
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import { type Database, databaseOf } from './database.ts'
-import {
-  type EmailConfig,
-  type EmailValues,
-  emailOf,
-  emailProblems,
-  emailRefusals,
-  emailTable,
-} from './email.ts'
+import { type EmailConfig, type EmailValues, emailOf, emailProblems, emailTable } from './email.ts'
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
@@ -41,6 +35,13 @@ import { fileSettingOf, readSecretFiles } from './secret-files.ts'
 import { type ServerValues, serverTable } from './server.ts'
 import { readEnvironment, readFile, type Source } from './sources.ts'
 import { NAMES, SECRETS, shown, TABLE, type TableRow } from './table.ts'
+import {
+  readTenantsFile,
+  sharedProblems,
+  type TenantConfigs,
+  tenantConfigOf,
+  tenantRefusals,
+} from './tenants.ts'
 
 export interface ConfigOptions {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -66,8 +67,10 @@ export interface Config {
   readonly database: Database
   readonly logLevel: LogLevel
   readonly results: ResultsValues
-  /** Null if email is disabled. */
+  /** The email account of the default tenant; null if it has none. */
   readonly email: EmailConfig | null
+  /** The settings of the default tenant and of those in TENANTS_FILE. */
+  readonly tenants: TenantConfigs
   readonly oauth: OauthValues
   /** The OpenID provider with which people sign in; null if there is none. */
   readonly oidc: OidcConfig | null
@@ -131,6 +134,12 @@ export function reportConfig(options: ConfigOptions): Report {
   const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
   const receiptgate = receiptgateTable.safeParse(raw)
+  const furtherTenants = readFurtherTenants(server.data?.tenants_file ?? null)
+  const ofServer = server.success && email.success && tenantConfigOf({ ...server.data, ...email.data })
+  const tenants: TenantConfigs = new Map([
+    ...(ofServer ? ([[DEFAULT_TENANT, ofServer]] as const) : []),
+    ...furtherTenants.tenants,
+  ])
   const issues = [server, engine, results, email, oauth, oidc, limits, receiptgate].flatMap(
     (table) => table.error?.issues ?? [],
   )
@@ -141,6 +150,8 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
     ...(server.success ? listenerProblems(server.data) : []),
     ...(email.success ? emailProblems(email.data) : []),
+    ...furtherTenants.problems,
+    ...sharedProblems(tenants),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
     ...(oauth.success ? oauthProblems(oauth.data, isGiven) : []),
     ...(oauth.success && server.success ? oauthServerProblems(oauth.data, server.data) : []),
@@ -189,8 +200,9 @@ export function reportConfig(options: ConfigOptions): Report {
           oidc.data,
           limits.data,
           receiptgate.data,
+          tenants,
           isGiven,
-          [...file.warnings, ...environment.warnings],
+          [...file.warnings, ...environment.warnings, ...furtherTenants.warnings],
         ),
       }),
   }
@@ -205,6 +217,7 @@ function assemble(
   oidc: OidcValues,
   limits: LimitsValues,
   receiptgate: ReceiptgateValues,
+  tenants: TenantConfigs,
   isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
 ): Config {
@@ -223,6 +236,7 @@ function assemble(
     logLevel: server.debug ? 'debug' : server.log_level,
     results,
     email,
+    tenants,
     oauth,
     oidc: oidcOf(oidc),
     limits,
@@ -230,10 +244,14 @@ function assemble(
     receiptgate: receiptgateOf(receiptgate),
     refusals: [
       ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
-      ...emailRefusals(email),
+      ...tenantRefusals(tenants),
     ],
     warnings: [...fileWarnings, ...warnings(server), ...oauthWarnings(oauth, server)],
   }
+}
+
+function readFurtherTenants(file: string | null): ReturnType<typeof readTenantsFile> {
+  return file === null ? { tenants: new Map(), problems: [], warnings: [] } : readTenantsFile(file)
 }
 
 /** Combinations of values that are not valid. */

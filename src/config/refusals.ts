@@ -9,7 +9,7 @@ export function isLoopback(host: string): boolean {
 /** Names that several machines may share. */
 const SHARED_ID = /^(asyncgate-1|localhost|127\.0\.0\.1)(?![0-9a-z])/i
 
-const MIN_SECRET = 16
+export const MIN_SECRET = 16
 /** A key with fewer distinct characters is a placeholder, such as xxxxxxxxxxxxxxxx. */
 const MIN_DISTINCT = 5
 /** Values of examples, which are published. */

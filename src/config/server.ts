@@ -153,6 +153,9 @@ export const serverTable = z.object({
     '.asyncgate/scheduler.db',
     'SQLite file in which "asyncgate scheduler" stores its schedules. It is separate from DATABASE_URL.',
   ),
+  tenants_file: text.optional(
+    'YAML or JSON file with the email account, approval webhook and upstream permissions of further tenants; see docs/tenants.md.',
+  ),
   task_types_file: text.optional(
     'YAML or JSON file with task types that the server registers when it starts.',
   ),
@@ -172,11 +175,14 @@ export const serverTable = z.object({
     10_000,
     'Maximum open upstream tool calls per session, running or queued.',
   ),
-  gateway_sessions: integer(1, 500).default(256, 'Maximum concurrent gateway sessions.'),
-  gateway_workers: integer(1, 10_000).default(128, 'Maximum concurrent upstream tool calls of this server.'),
+  gateway_sessions: integer(1, 500).default(256, 'Maximum concurrent gateway sessions of a tenant.'),
+  gateway_workers: integer(1, 10_000).default(
+    128,
+    'Maximum concurrent upstream tool calls of a tenant on this server.',
+  ),
   gateway_common_workers: integer(1, 100).default(
     8,
-    'Maximum concurrent upstream tool calls for tasks created over REST and for sessions that have ended.',
+    'Maximum concurrent upstream tool calls of a tenant for tasks created over REST and for sessions that have ended.',
   ),
   gateway_session_idle_seconds: integer(1, 30 * 24 * 3600).default(
     900,

@@ -56,37 +56,37 @@ export function readEnvironment(
       ? [[variable.slice(PREFIX.length), value]]
       : [],
   )
-  return read('environment', given, known, variableOf)
+  return readValues('environment', given, known, variableOf)
 }
 
 /** Reads the config file. The default file may be absent. */
 export function readFile(path: string | undefined, known: readonly string[]): Read {
   const file = path ?? DEFAULT_FILE
   const spell = (name: string) => `${name} in ${file}`
-  const failed = (problem: string): Read => ({ ...read('file', [], known, spell), problems: [problem] })
+  const failed = (problem: string): Read => ({ ...readValues('file', [], known, spell), problems: [problem] })
   let source: string
   try {
     source = readFileSync(file, 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (path === undefined && code === 'ENOENT') return read('file', [], known, spell)
+    if (path === undefined && code === 'ENOENT') return readValues('file', [], known, spell)
     return failed(`The file ${file} cannot be read (${code}).`)
   }
   const document = parseDocument(source)
   const [error] = document.errors
   if (error !== undefined) return failed(`${file} is not YAML: ${error.message.split('\n')[0]}`)
   const content: unknown = document.toJS()
-  if (content === null || content === undefined) return read('file', [], known, spell)
+  if (content === null || content === undefined) return readValues('file', [], known, spell)
   if (typeof content !== 'object' || Array.isArray(content))
     return failed(`${file} is not a mapping of NAME: VALUE.`)
   const given = Object.entries(content).flatMap(([name, value]): [string, unknown][] =>
     value === null ? [] : [[name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name, value]],
   )
-  return read('file', given, known, spell)
+  return readValues('file', given, known, spell)
 }
 
 /** Names may be in lower or in upper case. */
-function read(
+export function readValues(
   layer: Source['layer'],
   given: readonly (readonly [string, unknown])[],
   known: readonly string[],

@@ -28,7 +28,7 @@ interface QueueOptions {
 }
 
 /** `holdMs` is the delay before the email is due. */
-type QueuedListener = (tenant: number, holdMs: number) => void
+type QueuedListener = (holdMs: number) => void
 
 /** The maximum number of emails of one task. */
 const MAX_OF_TASK = 1000
@@ -112,7 +112,7 @@ export class EmailQueue implements Mail {
     await this.records.attachToTask(tenant, email)
     const written = await this.records.write(tenant, email, 0)
     if (written === undefined) return (await this.get(tenant, email_id)) ?? email
-    this.#onQueued(tenant, draft.hold_ms ?? 0)
+    this.#onQueued(draft.hold_ms ?? 0)
     return email
   }
 
@@ -167,7 +167,7 @@ export class EmailQueue implements Mail {
           : undefined
       return again
     })
-    if (again !== undefined) this.#onQueued(tenant, 0)
+    if (again !== undefined) this.#onQueued(0)
     return again
   }
 

@@ -1,5 +1,4 @@
 import { Fault } from '../core/errors.ts'
-import type { InboundMail } from '../features/email/email.ts'
 import type { Store, TenantRef } from '../store/store.ts'
 import type { Random } from '../util/random.ts'
 import { Repeater } from '../util/repeater.ts'
@@ -18,7 +17,7 @@ import { Webhook } from './webhook.ts'
 interface EmailServiceOptions {
   readonly store: Store
   readonly settings: EmailSettings
-  /** The tenant whose agents receive emails. */
+  /** The tenant that the account belongs to. */
   readonly tenant: TenantRef
   readonly report: (error: unknown) => void
   /** Called for each refused email. */
@@ -35,19 +34,19 @@ const CLEAN_BATCH = 200
 const STOP_MS = 3_000
 const ABORT_MS = 1_000
 
-/** The email of a server: its queue, and the processes that send and receive. */
+/** The email account of a tenant: its queue, and the processes that send and receive. */
 export class EmailService {
   readonly queue: EmailQueue
+  readonly tenant: number
   readonly #options: EmailServiceOptions
   readonly #mailbox: Mailbox | undefined
   readonly #repeaters: Repeater[] = []
-  readonly #tenants: Set<number>
   #sender: Sender | undefined
 
   constructor(options: EmailServiceOptions) {
     const { store, settings, tenant, now, random } = options
     this.#options = options
-    this.#tenants = new Set([tenant.tenant])
+    this.tenant = tenant.tenant
     this.#mailbox = settings.imap === null ? undefined : new Mailbox(settings.imap, settings.mail_max_bytes)
     this.queue = new EmailQueue({
       entries: store.entries,
@@ -58,8 +57,8 @@ export class EmailService {
     })
   }
 
-  /** Starts to send and to fetch emails. Resolves with the port for providers; undefined if none is configured. */
-  async start(gate: NoticeGate): Promise<InboundMail | undefined> {
+  /** Starts to send and to fetch emails. Resolves with the receiver for providers; undefined if none is configured. */
+  async start(gate: NoticeGate): Promise<Webhook | undefined> {
     const { settings, tenant, report, onRefused = () => {} } = this.#options
     const notices = new Notices(gate, this.queue, tenant)
     const scanner = settings.mail_clamd === null ? undefined : clamd(settings.mail_clamd)
@@ -77,7 +76,7 @@ export class EmailService {
     }
     this.#repeat(CLEAN_EVERY_MS, async () => {
       await notices.finish()
-      for (const id of this.#tenants) await this.queue.records.forget(id, this.queue.now(), CLEAN_BATCH)
+      await this.queue.records.forget(this.tenant, this.queue.now(), CLEAN_BATCH)
     })
     const { mail_webhook_secret, mail_sendgrid_public_key } = settings
     if (mail_webhook_secret === null && mail_sendgrid_public_key === null) return undefined
@@ -98,11 +97,8 @@ export class EmailService {
     const transport = await openSmtp(smtp, settings.mail_from, dkim)
     const sender = new Sender({ queue: this.queue, transport, report })
     this.#sender = sender
-    const sending = this.#repeat(SEND_EVERY_MS, async () => {
-      for (const tenant of this.#tenants) await sender.sendDue(tenant)
-    })
-    this.queue.onQueued((tenant, holdMs) => {
-      this.#tenants.add(tenant)
+    const sending = this.#repeat(SEND_EVERY_MS, () => sender.sendDue(this.tenant))
+    this.queue.onQueued((holdMs) => {
       if (holdMs === 0) sending.wake()
     })
   }

@@ -2,7 +2,7 @@ import { createPublicKey, hash, type KeyObject, timingSafeEqual, verify } from '
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json/text.ts'
-import type { Delivery, DeliveryAnswer, InboundMail } from '../features/email/email.ts'
+import type { Delivery, DeliveryAnswer } from '../features/email/email.ts'
 import { StoreError } from '../store/store.ts'
 import { isRecent, isSigned, mayBeSigned, secretKey } from '../util/webhook-signature.ts'
 import type { Inbox } from './inbox.ts'
@@ -26,8 +26,8 @@ interface WebhookOptions {
   readonly report: (error: unknown) => void
 }
 
-/** Receives emails from providers over HTTP, if they are authenticated. */
-export class Webhook implements InboundMail {
+/** Receives the emails of one account from providers over HTTP. */
+export class Webhook {
   readonly #options: WebhookOptions
   readonly #sendGridKey: KeyObject | undefined
 
@@ -46,15 +46,17 @@ export class Webhook implements InboundMail {
     return this.#options.settings.mail_max_bytes * 2 + 1024 * 1024
   }
 
-  admit({ headers, query }: Omit<Delivery, 'body'>): void {
-    if (!this.#isAuthentic(headers, query, undefined)) throw new Fault('UNAUTHENTICATED')
+  /** Whether a delivery has credentials of the right form. A signature can only be verified with the body. */
+  mayBeAuthentic({ headers, query }: Omit<Delivery, 'body'>): boolean {
+    return this.#isAuthentic(headers, query, undefined)
   }
 
-  async deliver(delivery: Delivery): Promise<DeliveryAnswer> {
-    const { headers, query, body } = delivery
-    if (!this.#isAuthentic(headers, query, body)) {
-      throw new Fault('UNAUTHENTICATED', {}, 'The signature is not valid, or older than five minutes.')
-    }
+  isAuthentic({ headers, query, body }: Delivery): boolean {
+    return this.#isAuthentic(headers, query, body)
+  }
+
+  /** Receives an email from an authentic delivery. */
+  async receive(delivery: Delivery): Promise<DeliveryAnswer> {
     const email = await this.#parse(delivery)
     const answer = await this.#options.inbox.receive(email).catch((error: unknown) => {
       if (!(error instanceof StoreError)) throw error

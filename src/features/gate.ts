@@ -31,7 +31,6 @@ import {
   upstreamOffers,
   upstreamTools,
 } from './upstreams/offers.ts'
-import { NO_OFFERS } from './upstreams/reads.ts'
 import type { Completing } from './upstreams/upstreams.ts'
 
 export interface GateOptions extends ServicesOptions {
@@ -108,8 +107,6 @@ export function openGate(options: GateOptions) {
     onUpstreamTools: (listener: () => void) => onUpstreamTools(services, listener),
     /** The prompts and resources of upstreams for a tenant. The same object until they change. */
     upstreamOffers: (tenant: string) => upstreamOffers(services, tenant),
-    /** Which upstreams have prompts, resources and completions, for any tenant. */
-    upstreamsHaving: () => (upstreams?.offers() ?? NO_OFFERS).having,
     onUpstreamOffers: (listener: (kind: 'prompts' | 'resources') => void) =>
       upstreams?.onOffers(listener) ?? (() => {}),
     completeArgument: (caller: Caller, upstream: string, asked: Completing, signal?: AbortSignal) =>

@@ -1,7 +1,7 @@
 import { Engine, type EngineOptions } from '../engine/engine.ts'
 import { AuditLog } from './audit/audit-log.ts'
 import { KeyUses } from './audit/recording.ts'
-import type { Mail } from './email/email.ts'
+import type { TenantMail } from './email/email.ts'
 import { Identities } from './identities/identities.ts'
 import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
@@ -22,7 +22,7 @@ import { Schemas } from './task-types/schemas.ts'
 import { TaskTypes } from './task-types/task-types.ts'
 import { Cancellations } from './tasks/cancellations.ts'
 import { BlockedTools } from './upstreams/blocked-tools.ts'
-import type { UpstreamRegistry } from './upstreams/upstreams.ts'
+import type { TenantUpstreams } from './upstreams/upstreams.ts'
 import { type UsageOptions, UsageRecorder } from './usage/usage-recorder.ts'
 import { Publications } from './workers/publications.ts'
 import { WorkerRegistry } from './workers/registry.ts'
@@ -35,11 +35,11 @@ export interface ServicesOptions extends EngineOptions {
   /** The public address of this server, for links in responses; undefined until it is known. */
   readonly address?: () => Address | undefined
   /** Without it the email operations are refused. */
-  readonly mail?: Mail
+  readonly mail?: TenantMail
   /** The service that results can be promoted to. */
   readonly memory?: Memory | undefined
   /** Without it the upstream operations are refused. */
-  readonly upstreams?: UpstreamRegistry
+  readonly upstreams?: TenantUpstreams
   /** The default actions, and the fixed rules that no operation can change. */
   readonly policy?: PolicyOptions
   /** How long events of the audit log are stored. */
@@ -65,10 +65,10 @@ export class Services {
   readonly workers: WorkerRegistry
   readonly fetches: Fetches
   readonly cancellations: Cancellations
-  readonly mail: Mail | undefined
+  readonly mail: TenantMail | undefined
   readonly memory: Memory | undefined
   readonly sharedLedger: SharedLedger | undefined
-  readonly upstreams: UpstreamRegistry | undefined
+  readonly upstreams: TenantUpstreams | undefined
   readonly policies: StoredPolicies
   readonly blockedTools: BlockedTools
   readonly toolCalls: ToolCallQueue

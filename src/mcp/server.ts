@@ -39,8 +39,8 @@ import type { PeerResponse } from './transport/peer.ts'
 /** An MCP server, independent of the transport. */
 export interface ServerDefinition {
   readonly info: Implementation
-  /** They change with the upstreams. */
-  capabilities(era: Era): ServerCapabilities
+  /** They change with the upstreams of the tenant. */
+  capabilities(era: Era, tenant: string): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
   readonly tasks: TaskHandlers
@@ -66,11 +66,11 @@ const ERA_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
   legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } }, logging: {} },
 }
 
-/** A server of the SDK for one HTTP request or one stdio connection. */
-export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
+/** A server of the SDK for one HTTP request or one stdio connection of a tenant. */
+export function createServer(definition: ServerDefinition, era: Era, tenant: string, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: { ...definition.capabilities(era), ...ERA_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(era, tenant), ...ERA_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
@@ -193,9 +193,9 @@ export function defineServer(
   return {
     definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
-      capabilities: (era) =>
+      capabilities: (era, tenant) =>
         reads.reduce<ServerCapabilities>(
-          (others, source) => mergeCapabilities(others, source.capabilities(era)),
+          (others, source) => mergeCapabilities(others, source.capabilities(era, tenant)),
           { tools: { listChanged: true } },
         ),
       instructions: instructions((name) => toolName(name, toolNames)),

@@ -3,11 +3,13 @@ import { IssuedKeys } from '../auth/issued-keys.ts'
 import type { Config } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { Console } from '../console/console.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import { type Gate, openGate } from '../features/gate.ts'
 import type { Address } from '../features/links.ts'
 import { NO_POLICIES } from '../features/policies/copy.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
+import type { TenantRegistries } from '../gateway/upstreams/tenant-registries.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
 import { Clients } from '../http/clients.ts'
 import { type Logger, logErrors } from '../http/log.ts'
@@ -44,13 +46,14 @@ import {
   openMemoryInbox,
   openRateLimits,
   openResults,
-  openWebhook,
+  openWebhooks,
 } from './services.ts'
 
 /** A gate with everything that the settings configure, except for HTTP. */
 export interface OpenGate {
   readonly gate: Gate
-  readonly upstreams: Upstreams
+  /** The upstreams of all tenants. */
+  readonly upstreams: TenantRegistries
   /** The tools of the upstreams, for MCP. */
   readonly sources: readonly TaskToolSource[]
   /** Serves one MCP client on a pair of streams; stdin and stdout if no other is given. */
@@ -70,7 +73,7 @@ export interface OpenServer extends OpenGate {
 export interface GateOptions {
   /** Used instead of the database of the settings, and closed with the gate. */
   readonly store?: Store
-  /** Upstreams besides those of the file. */
+  /** Upstreams of the default tenant besides those of the file. */
   readonly upstreams?: readonly UpstreamRecord[]
   /** Called with each line that the program of an upstream writes to stderr. */
   readonly onStderr?: (upstream: string, line: string) => void
@@ -194,17 +197,22 @@ async function compose(
   checkPackages(config)
   const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
   const policies = server.policies_file === null ? NO_POLICIES : await readPoliciesFile(server.policies_file)
-  const fixed = [...readUpstreams(server), ...(options.upstreams ?? [])]
+  const given = (options.upstreams ?? []).map((record) => ({ tenant: DEFAULT_TENANT, record }))
+  const fixed = [...readUpstreams(config), ...given]
   const gist = await gistOptions(config)
   const approvalKey = readableLocalKey(warn)
-  if (approvalKey !== undefined) checkKeyExposure(fixed, warn)
+  if (approvalKey !== undefined)
+    checkKeyExposure(
+      fixed.map(({ record }) => record),
+      warn,
+    )
 
   const store = options.store ?? (await openStore(config.database))
   owner = store
   if (options.store === undefined) await requireIsolation(config.database, server, warn)
   const services = stack.group()
-  const email = config.email === null ? undefined : await openEmail(config.email, store, logger)
-  const upstreams = await openUpstreams(server, store, {
+  const email = await openEmail(config.tenants, store, logger)
+  const upstreams = openUpstreams(config, store, {
     fixed,
     logger,
     onStderr: options.onStderr,
@@ -216,8 +224,9 @@ async function compose(
   if (options.rules !== undefined) {
     // The rules follow from the tools that the upstreams offer.
     await upstreams.start()
-    await upstreams.settled()
-    rules = options.rules(upstreams)
+    const ofDefault = upstreams.named(DEFAULT_TENANT)
+    await ofDefault?.settled()
+    if (ofDefault !== undefined) rules = options.rules(ofDefault)
   }
   const rateLimits = await openRateLimits(config.rateLimits, logger)
   stack.defer(() => rateLimits.close())
@@ -234,7 +243,7 @@ async function compose(
     },
     rateLimits: rateLimits.options,
     onError,
-    results: await openResults(config, store, email?.queue, gist),
+    results: await openResults(config, store, email, gist),
     memory: await openMemory(server, onError),
     sharedLedger: sharedLedgerOf(config.receiptgate, store),
     upstreams,
@@ -242,13 +251,13 @@ async function compose(
       defaults: { plain: server.policy_default, upstream: server.upstream_default },
       fixed: { ...policies, rules: [...policies.rules, ...rules] },
     },
-    ...(email && { mail: email.queue }),
+    ...(email && { mail: email }),
   })
   owner = gate
   await registerTypes(gate, types)
   const stopMs = options.callsStopMs
   const { sessions, source } = openSessions(server, { gate, upstreams, store, report: onError, stopMs })
-  const webhook = await openWebhook(server, gate, store, logger)
+  const webhooks = await openWebhooks(config, gate, store, logger)
   const billing = await openBilling(server, store, logger)
   const memoryInbox = await openMemoryInbox(server, gate, store, logger)
   const receiptSender = await openReceiptSender(config, gate, store, logger)
@@ -256,8 +265,10 @@ async function compose(
   await upstreams.start()
   stack.defer(() => sessions.stop())
   await sessions.start()
-  services.defer(() => webhook?.stop())
-  webhook?.start()
+  for (const webhook of webhooks) {
+    services.defer(() => webhook.stop())
+    webhook.start()
+  }
   services.defer(() => billing?.stop())
   billing?.wake()
   gate.usage.onWritten(() => billing?.wake())

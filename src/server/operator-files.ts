@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
+import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import { type Caller, DEFAULT_TENANT, OPERATOR } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
@@ -35,15 +36,16 @@ class OperatorFile {
   }
 
   /** The items of a list, each with its position in the file. No two items have the same `key`. */
-  items(list: unknown, { noun, key, path = '' }: ListOptions): readonly FileItem[] {
+  items(list: unknown, { noun, key, scopeOf = () => null, path = '' }: ListOptions): readonly FileItem[] {
     if (!Array.isArray(list))
       throw this.wrong(path === '' ? `is not a list of ${noun}s` : `has ${path} that are not a list`)
     const seen = new Set<string>()
     return list.map((value: unknown, i) => {
       const name = isObject(value) ? value[key] : undefined
-      if (typeof name !== 'string') return { value, position: `${path}[${i}]` }
-      if (seen.has(name)) throw this.wrong(`has ${noun} ${name} twice`)
-      seen.add(name)
+      if (!isObject(value) || typeof name !== 'string') return { value, position: `${path}[${i}]` }
+      const place = JSON.stringify([scopeOf(value), name])
+      if (seen.has(place)) throw this.wrong(`has ${noun} ${name} twice`)
+      seen.add(place)
       return { value, position: `${path}[${i}] (${name})` }
     })
   }
@@ -71,6 +73,8 @@ interface ListOptions {
   readonly noun: string
   /** The field that identifies an item. */
   readonly key: string
+  /** What distinguishes items with the same key. */
+  readonly scopeOf?: (item: Fields) => unknown
   /** Where the list is, if it is not the whole file. */
   readonly path?: string
 }
@@ -134,12 +138,25 @@ export async function registerTypes(gate: Gate, types: readonly Fields[]): Promi
 
 const UPSTREAMS_HINT = 'It is a list of upstreams, each with a name and a transport; see docs/gateway.md.'
 
+/** An upstream of the operator's file. */
+export interface FileUpstream {
+  readonly tenant: string
+  readonly record: UpstreamRecord
+}
+
+const tenantField = z.string().min(1).default(DEFAULT_TENANT)
+
 /** The upstreams of UPSTREAMS_FILE. */
-export function readUpstreamsFile(path: string): readonly UpstreamRecord[] {
+export function readUpstreamsFile(path: string): readonly FileUpstream[] {
   const file = new OperatorFile(path, UPSTREAMS_HINT)
-  return file.items(file.content, { noun: 'upstream', key: 'name' }).map(({ value }, i) => {
-    const parsed = fileUpstream.safeParse(value)
-    if (parsed.success) return parsed.data
+  const scopeOf = ({ tenant = DEFAULT_TENANT }: Fields) => tenant
+  const items = file.items(file.content, { noun: 'upstream', key: 'name', scopeOf })
+  return items.map(({ value }, i) => {
+    const parsed = fileUpstream.extend({ tenant: tenantField }).safeParse(value)
+    if (parsed.success) {
+      const { tenant, ...record } = parsed.data
+      return { tenant, record }
+    }
     const [issue] = parsed.error.issues
     throw file.wrong(`[${i}]${['', ...(issue?.path ?? [])].join('.')} ${issue?.message}`)
   })

@@ -1,16 +1,17 @@
 import { join } from 'node:path'
 import type { AuthSettings } from '../auth/credential.ts'
+import { databaseChannel } from '../channels/database.ts'
 import type { GistOptions } from '../channels/gist.ts'
 import { openChannels, resultStore } from '../channels/registry.ts'
-import type { EmailConfig } from '../config/email.ts'
 import { type Config, ConfigError } from '../config/index.ts'
 import type { RateLimitConfig } from '../config/limits.ts'
 import type { ServerValues } from '../config/server.ts'
+import type { TenantConfigs } from '../config/tenants.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
 import { DEFAULT_TENANT } from '../core/principal.ts'
 import { isTerminal } from '../core/transitions.ts'
-import type { EmailService } from '../email/service.ts'
-import type { Mail } from '../features/email/email.ts'
+import type { EmailAccounts } from '../email/accounts.ts'
+import type { TenantMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import type { RateLimitOptions } from '../features/limits/rate-limits.ts'
 import type { Memory, ResultStore } from '../features/results/result-store.ts'
@@ -27,13 +28,16 @@ import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
 
 /** Refuses a start without the optional packages that the configured features need. Loads none of them. */
-export function checkPackages({ results, email, oauth, oidc, rateLimits }: Config): void {
-  const receives = email !== null && (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null
+export function checkPackages({ results, tenants, oauth, oidc, rateLimits }: Config): void {
+  const accounts = [...tenants.values()].flatMap(({ email }) => email ?? [])
+  const receives = accounts.some(
+    (email) => (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null,
+  )
   const needed = {
     RESULTS_S3_BUCKET:
       results.results_s3_bucket === null ? [] : ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'],
-    SMTP_URL: email?.smtp ? ['nodemailer'] : [],
-    IMAP_URL: email?.imap ? ['imapflow', 'postal-mime'] : [],
+    SMTP_URL: accounts.some(({ smtp }) => smtp !== null) ? ['nodemailer'] : [],
+    IMAP_URL: accounts.some(({ imap }) => imap !== null) ? ['imapflow', 'postal-mime'] : [],
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
     OAUTH_ISSUER: oauth.oauth_issuer === null ? [] : ['jose'],
     OAUTH_SERVER: oauth.oauth_server ? ['jose', 'oidc-provider'] : [],
@@ -54,41 +58,56 @@ export function checkPackages({ results, email, oauth, oidc, rateLimits }: Confi
   )
 }
 
-/** Email of a server. It sends and fetches nothing before it is started. */
-export async function openEmail(settings: EmailConfig, store: Store, logger: Logger): Promise<EmailService> {
-  const [{ openDkim }, { EmailService }] = await Promise.all([
+/** The email accounts of the tenants; undefined if there is none. They send and fetch nothing before they are started. */
+export async function openEmail(
+  tenants: TenantConfigs,
+  store: Store,
+  logger: Logger,
+): Promise<EmailAccounts | undefined> {
+  const accounts = [...tenants].flatMap(([name, { email }]) => (email === null ? [] : [{ name, email }]))
+  if (accounts.length === 0) return undefined
+  const [{ openDkim }, { EmailService }, { EmailAccounts }] = await Promise.all([
     import('../email/smtp.ts'),
     import('../email/service.ts'),
+    import('../email/accounts.ts'),
   ])
-  try {
-    if (settings.dkim !== null) await openDkim(settings.dkim)
-  } catch (error) {
-    const hint =
-      'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048'
-    throw new OperatorError('invalid', messageOf(error), hint)
+  const services: InstanceType<typeof EmailService>[] = []
+  for (const { name, email } of accounts) {
+    try {
+      if (email.dkim !== null) await openDkim(email.dkim)
+    } catch (error) {
+      const hint =
+        'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048'
+      throw new OperatorError('invalid', messageOf(error), hint)
+    }
+    services.push(
+      new EmailService({
+        store,
+        settings: email,
+        tenant: await store.tenant(name),
+        report: logErrors(logger),
+        onRefused: (reason, { from, message_id }) =>
+          logger.warn(
+            { tenant: name, reason, from, message_id: message_id?.slice(0, 255) },
+            'an email was rejected',
+          ),
+      }),
+    )
   }
-  return new EmailService({
-    store,
-    settings,
-    tenant: await store.tenant(DEFAULT_TENANT),
-    report: logErrors(logger),
-    onRefused: (reason, { from, message_id }) =>
-      logger.warn({ reason, from, message_id: message_id?.slice(0, 255) }, 'an email was rejected'),
-  })
+  return new EmailAccounts(services)
 }
 
 /** The result channels. A channel opens nothing before it is used. */
 export async function openResults(
   config: Config,
-  store: Pick<Store, 'tenant' | 'entries'>,
-  email: Mail | undefined,
+  store: Pick<Store, 'entries'>,
+  email: TenantMail | undefined,
   gist: GistOptions | undefined,
 ): Promise<ResultStore> {
   const { results, settings, server } = config
   const { results_channel, results_file_folder, results_s3_bucket, results_http_put_url } = results
-  const { tenant } = await store.tenant(DEFAULT_TENANT)
+  const emailChannel = email && (await import('../channels/email.ts')).emailChannel
   const channels = openChannels({
-    database: { entries: store.entries, tenant },
     blob: { folder: results.results_blob_folder ?? join(dataFolder(config.database), 'blobs') },
     file: results_file_folder === null ? undefined : { folder: results_file_folder },
     s3:
@@ -111,13 +130,17 @@ export async function openResults(
           }
         : undefined,
     gist,
-    others:
-      email === undefined
-        ? []
-        : [(await import('../channels/email.ts')).emailChannel({ mail: email, tenant })],
+    ofTenant: (tenant) => {
+      const mail = email?.of(tenant)
+      return [
+        databaseChannel({ entries: store.entries, tenant }),
+        ...(mail && emailChannel ? [emailChannel({ mail, tenant })] : []),
+      ]
+    },
   })
-  const standard = results_channel ?? (config.database.kind === 'postgres' ? 'database' : 'blob')
-  return resultStore(channels, standard === 'none' ? null : standard)
+  const usual = config.database.kind === 'postgres' ? 'database' : 'blob'
+  const standard = results_channel ?? usual
+  return resultStore(channels, standard === 'none' ? null : standard, usual)
 }
 
 export const GIST_TOKEN = 'RESULTS_GIST_TOKEN'
@@ -187,23 +210,27 @@ export async function openRateLimits(
   return { options: { ...limits, buckets }, close: () => buckets.close() }
 }
 
-/** The approval webhook. It sends nothing before it is started. */
-export async function openWebhook(
-  values: ServerValues,
+/** The approval webhooks of the tenants. They send nothing before they are started. */
+export async function openWebhooks(
+  { tenants, server }: Pick<Config, 'tenants' | 'server'>,
   gate: Gate,
   store: Store,
   logger: Logger,
-): Promise<ApprovalWebhook | undefined> {
-  const { approval_webhook_url: url, approval_webhook_secret: secret } = values
-  if (url === null) return undefined
-  if (secret === null) throw new ConfigError(['APPROVAL_WEBHOOK_URL needs APPROVAL_WEBHOOK_SECRET.'])
+): Promise<readonly ApprovalWebhook[]> {
+  const receivers = [...tenants].flatMap(([name, { approvalWebhook }]) =>
+    approvalWebhook === null ? [] : [{ name, ...approvalWebhook }],
+  )
+  if (receivers.length === 0) return []
   const [{ ApprovalWebhook }, { postTo }] = await Promise.all([
     import('../webhooks/approval-webhook.ts'),
     import('../webhooks/post.ts'),
   ])
-  const tenant = await store.tenant(DEFAULT_TENANT)
-  const post = postTo({ url, secret, egress: egressOf(values) })
-  return new ApprovalWebhook({ store, tenant, gate, post, log: logger })
+  const open = async ({ name, url, secret }: (typeof receivers)[number]) => {
+    if (secret === null) throw new ConfigError(['APPROVAL_WEBHOOK_URL needs APPROVAL_WEBHOOK_SECRET.'])
+    const post = postTo({ url, secret, egress: egressOf(server) })
+    return new ApprovalWebhook({ store, tenant: await store.tenant(name), gate, post, log: logger })
+  }
+  return Promise.all(receivers.map(open))
 }
 
 /** The billing webhook. It sends nothing before it is started. */

@@ -62,7 +62,8 @@ export class ApprovalWebhook {
   }
 
   start(): void {
-    this.#unsubscribe = this.#options.gate.onTask(({ task_id, status }) => {
+    this.#unsubscribe = this.#options.gate.onTask(({ tenant, task_id, status }) => {
+      if (tenant !== this.#options.tenant.tenant) return
       const isWaiting = status === 'pending_approval'
       if (isWaiting) this.#waiting.add(task_id)
       if (isWaiting || this.#waiting.delete(task_id)) this.#sweeps.wake()
@@ -173,7 +174,7 @@ export class ApprovalWebhook {
   #log(level: keyof WebhookLog, delivery: Delivery, error: unknown, text: string): void {
     const { task_id, n, event, attempts } = delivery
     const reason = messageOf(error)
-    this.#options.log[level]({ task_id, n, event, attempts, reason }, text)
+    this.#options.log[level]({ tenant: this.#options.tenant.name, task_id, n, event, attempts, reason }, text)
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { databaseChannel } from '../../src/channels/database.ts'
 import { openChannels } from '../../src/channels/registry.ts'
 import { TABLE } from '../../src/config/table.ts'
 import { ERRORS } from '../../src/core/errors.ts'
@@ -11,12 +12,12 @@ it('docs/results.md lists every channel with its capabilities', async () => {
   const store = await openSqliteStore({ path: ':memory:' })
   onTestFinished(() => store.close())
   const channels = openChannels({
-    database: { entries: store.entries, tenant: 1 },
     blob: { folder: '/x' },
     file: { folder: '/x' },
     s3: { bucket: 'b' },
     http: { putUrl: 'https://files.example' },
     gist: { token: 't' },
+    ofTenant: (tenant) => [databaseChannel({ entries: store.entries, tenant })],
   })
   const said = markdownTable(page, 'Channel').map((row) => [
     ...codeWords(row.Channel ?? ''),
@@ -25,8 +26,8 @@ it('docs/results.md lists every channel with its capabilities', async () => {
     row['Readable by people'],
   ])
   const word = (yes: boolean) => (yes ? 'yes' : 'no')
-  const known = channels.names.map((name) => {
-    const can = channels.find(name)?.capabilities()
+  const known = channels.names(1).map((name) => {
+    const can = channels.find(1, name)?.capabilities()
     const largest = can?.max_size_bytes === null ? 'no limit' : String(can?.max_size_bytes)
     return [name, largest, word(can?.supports_streaming === true), word(can?.human_readable === true)]
   })

@@ -120,7 +120,14 @@ describeGates('fetch_task_result', (open) => {
     const { gate } = await open({ results })
     const store = await hold(gate)
     const stored = await results.put(
-      { task_id: store.task_id, type: 'job', principal_ai: 'alice', owner: 'agent:alice', summary: null },
+      {
+        tenant: 1,
+        task_id: store.task_id,
+        type: 'job',
+        principal_ai: 'alice',
+        owner: 'agent:alice',
+        summary: null,
+      },
       Buffer.from('{"big":true}'),
       { channel: 'file', media_type: 'application/json', max_bytes: 100, reference: 'x' },
     )

@@ -152,18 +152,18 @@ describe('credentials for putUrl', () => {
 describe('channel registry', () => {
   it('the registry has the configured channels, and https is http', () => {
     const channels = openChannels({ blob: { folder: '/nowhere' }, http: {} })
-    expect(channels.names).toEqual(['inline', 'blob', 'http'])
-    expect(channels.find('https')?.name).toBe('http')
-    expect(channels.find('s3')).toBeUndefined()
-    expect(channels.find('constructor')).toBeUndefined()
+    expect(channels.names(1)).toEqual(['inline', 'blob', 'http'])
+    expect(channels.find(1, 'https')?.name).toBe('http')
+    expect(channels.find(1, 's3')).toBeUndefined()
+    expect(channels.find(1, 'constructor')).toBeUndefined()
   })
 
   it('custom channels are accepted', async () => {
     const mine = { ...httpChannel(), name: 'gist' }
     const store = resultStore(openChannels({ others: [mine] }), null)
-    expect(store.has('gist')).toBe(true)
-    expect(store.has('blob')).toBe(false)
-    expect(await refusal(store.ack(TASK, 'blob:x'))).toMatchObject({
+    expect(store.has(1, 'gist')).toBe(true)
+    expect(store.has(1, 'blob')).toBe(false)
+    expect(await refusal(store.ack({ tenant: 1, task_id: TASK }, 'blob:x'))).toMatchObject({
       code: 'CHANNEL_NOT_CONFIGURED',
       details: { channel: 'blob', pointer: 'blob:x' },
     })
@@ -171,7 +171,7 @@ describe('channel registry', () => {
 
   it('a payload over the limit of its channel is refused', async () => {
     const store = resultStore(openChannels({}), 'inline')
-    const task = { task_id: TASK, type: 't', principal_ai: 'a', owner: 'agent:a', summary: null }
+    const task = { tenant: 1, task_id: TASK, type: 't', principal_ai: 'a', owner: 'agent:a', summary: null }
     const put = (size: number) =>
       store.put(task, Buffer.alloc(size), {
         channel: 'inline',

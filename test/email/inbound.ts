@@ -1,4 +1,5 @@
 import { Authenticator } from '../../src/auth/credential.ts'
+import { InboundAccounts } from '../../src/email/accounts.ts'
 import { Inbox } from '../../src/email/inbox.ts'
 import type { IncomingEmail } from '../../src/email/incoming.ts'
 import { Notices } from '../../src/email/notices.ts'
@@ -47,7 +48,7 @@ export async function openInboundBench(open: Open, options: InboundBenchOptions 
   const notices = new Notices(gate, queue, tenant)
   const inbox = new Inbox({ queue, notices, tenant: tenant.tenant, scanner: options.scanner })
   const refused: [string, IncomingEmail][] = []
-  const inboundMail = new Webhook({
+  const webhook = new Webhook({
     inbox,
     settings: queue.settings,
     now: () => clock.now,
@@ -61,7 +62,7 @@ export async function openInboundBench(open: Open, options: InboundBenchOptions 
     maxBodyBytes: 1024,
     drainMs: 0,
     graceMs: 0,
-    inboundMail,
+    inboundMail: new InboundAccounts([webhook]),
   })
   const closeGate = gate.close
   gate.close = async () => {

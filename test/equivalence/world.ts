@@ -15,6 +15,7 @@ import { FakeSessions } from '../support/fake-sessions.ts'
 import { ManualClock } from '../support/gates.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { override } from '../support/steps.ts'
+import { commonMail, onlyUpstreams } from '../support/tenants.ts'
 import { SEEN } from './upstream-steps.ts'
 
 export type StoreName = 'sqlite' | 'postgres'
@@ -64,8 +65,8 @@ export async function openWorld(
       settings,
       results,
       memory,
-      mail,
-      upstreams,
+      mail: commonMail(mail),
+      upstreams: onlyUpstreams(upstreams),
       random,
       sweeping: false,
       onError,

@@ -8,11 +8,13 @@ import {
   attemptAll,
   CLOSED,
   caller,
+  fillServices,
   fillTenant,
   inputOf,
   KEY_ROLES,
   keyOf,
   PUBLIC,
+  SERVICES,
 } from './foreign-tenant.ts'
 import { members, servers } from './support.ts'
 
@@ -41,8 +43,11 @@ describeGates('access with issued keys', (open) => {
   )
 
   it('an admin of another tenant reads and changes nothing, whatever ids they name', async () => {
-    const served = await serve({ auth: CLOSED, realTime: true })
-    const { ids, state } = await fillTenant(served.gate)
+    const served = await serve({ auth: CLOSED, realTime: true, ...SERVICES })
+    const objects = await fillTenant(served.gate)
+    const services = await fillServices(served.gate)
+    const ids = { ...objects.ids, ...services.ids }
+    const state = async () => ({ ...(await objects.state()), services: await services.state() })
     const before = await state()
     for (const { operation, protocol, leaks } of await attemptAll(served, ids, before.task.created_at)) {
       expect(leaks, `${operation.name} over ${protocol}`).toBe(false)

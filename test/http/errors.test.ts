@@ -85,7 +85,7 @@ async function storedResult(served: Served): Promise<Answer> {
 /** A channel that fails with this error. */
 function stored(code: ErrorCode): Case {
   const fail = () => Promise.reject(new Fault(code))
-  const results = { channel: 'blob', has: () => true, put: fail, get: fail, ack: fail }
+  const results = { channelOf: () => 'blob', has: () => true, put: fail, get: fail, ack: fail }
   return { code, serve: { results }, provoke: storedResult }
 }
 

@@ -1,10 +1,15 @@
+import { onTestFinished } from 'vitest'
 import { splitIdentity } from '../../src/auth/caller.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
 import type { Gate } from '../../src/features/gate.ts'
+import { TenantRegistries } from '../../src/gateway/upstreams/tenant-registries.ts'
+import type { Store } from '../../src/store/store.ts'
+import { MAIL } from '../email/settings.ts'
 import { restRequest } from '../equivalence/http.ts'
 import { bareCall } from '../mcp/endpoint.ts'
-import { admin } from '../support/gates.ts'
+import { admin, agent } from '../support/gates.ts'
 import { PROGRAM } from '../support/program.ts'
 import { members, type Served } from './support.ts'
 
@@ -85,6 +90,39 @@ export const ABSENT = {
 const NAME = 'object-of-the-first-tenant'
 /** Part of every object of the first tenant. Callers of other tenants do not know it. */
 const CONTENT = 'content-of-the-first-tenant'
+
+/** Upstreams and email, in which every tenant can have objects. */
+export const SERVICES = {
+  async upstreams(store: Store) {
+    const registries = new TenantRegistries({
+      store,
+      fixed: [],
+      optionsOf: () => ({ logger: { info: () => {}, warn: () => {} } }),
+      report: () => {},
+    })
+    onTestFinished(() => registries.close())
+    await registries.start()
+    return registries
+  },
+  mail: (store: Store) => new EmailQueue({ entries: store.entries, settings: MAIL }),
+}
+
+/** An upstream and an email of the default tenant, on a gate with SERVICES. */
+export async function fillServices(gate: Gate) {
+  const root = admin()
+  const transport = { type: 'http', url: `https://${CONTENT}.example/mcp` }
+  await gate.addUpstream(root, { name: NAME, transport, enabled: false })
+  const { email_id } = await gate.sendEmail(agent(), {
+    to: 'gate+kee@agents.example',
+    subject: CONTENT,
+    body: CONTENT,
+  })
+  const state = async () => ({
+    upstreams: (await gate.listUpstreams(root, {})).upstreams.map(({ name, transport }) => [name, transport]),
+    email: await gate.getEmail(root, { email_id, include_content: false }),
+  })
+  return { ids: { email_id }, state }
+}
 
 /** Objects of most kinds in the default tenant: their ids, and their state as an admin of that tenant sees it. */
 export async function fillTenant(gate: Gate) {

@@ -11,6 +11,7 @@ import { cli } from '../cli/support.ts'
 import { unescaped, Visitor } from '../console/support.ts'
 import { members } from '../http/support.ts'
 import { soon } from '../support/steps.ts'
+import { upstreamsOf } from '../support/tenants.ts'
 import { SECRET, startReceiver } from '../webhooks/receiver.ts'
 
 // One server in its production setup, seen through every interface: the approver sees exactly what the worker or
@@ -244,7 +245,7 @@ it.each(CALLS)(
     onTestFinished(() => rmSync(dirname(log), { recursive: true, force: true }))
     const bench = await start([upstreamThatLogs(log)])
     const { call, server } = bench
-    await server.upstreams.settled()
+    await upstreamsOf(server).settled()
     await call(MARIA, 'POST', '/v1/policies', {
       id: 'ask',
       action: 'REQUIRE_APPROVAL',

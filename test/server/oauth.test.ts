@@ -9,6 +9,7 @@ import { openServer } from '../../src/server/open-server.ts'
 import { httpFixture } from '../gateway/upstreams/fixture-http.ts'
 import { web } from '../gateway/upstreams/support.ts'
 import { claimsOf, localIssuer, signToken } from '../support/issuer.ts'
+import { upstreamsOf } from '../support/tenants.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -73,7 +74,7 @@ async function serve(
       { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
       { accept: 'application/json, text/event-stream' },
     )
-  await server.upstreams.settled()
+  await upstreamsOf(server).settled()
   return { issuer, url, token, call, tool }
 }
 

@@ -29,17 +29,15 @@ export function session(session_id: string, principal: string): SessionView {
 
 /** Fixed sessions, by default one of bob and one of alice. Their calls are never made. */
 export class FakeSessions implements Sessions {
-  readonly tenant: number
   readonly #sessions: Map<string, SessionView>
 
-  constructor(tenant: number, all = [session('bobs', 'agent:bob'), session('alices', 'agent:alice')]) {
-    this.tenant = tenant
+  constructor(all = [session('bobs', 'agent:bob'), session('alices', 'agent:alice')]) {
     this.#sessions = new Map(all.map((each) => [each.session_id, each]))
   }
 
   /** Sets them on a gate. */
   static at(gate: Gate, tenant: number, all?: SessionView[]): void {
-    gate.toolCalls.sessions = new FakeSessions(tenant, all)
+    gate.toolCalls.sessions.set(tenant, new FakeSessions(all))
   }
 
   async list(): Promise<readonly SessionView[]> {

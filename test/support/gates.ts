@@ -11,12 +11,13 @@ import type { Address } from '../../src/features/links.ts'
 import type { PolicyOptions } from '../../src/features/policies/stored-policies.ts'
 import type { SharedLedger } from '../../src/features/receipts/shared-ledger.ts'
 import type { Memory, ResultStore } from '../../src/features/results/result-store.ts'
-import type { UpstreamRegistry } from '../../src/features/upstreams/upstreams.ts'
+import type { TenantUpstreams, UpstreamRegistry } from '../../src/features/upstreams/upstreams.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Random } from '../../src/util/random.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase, postgresUrl } from './postgres.ts'
+import { commonMail, tenantUpstreams } from './tenants.ts'
 
 /** A clock that only advances on request. */
 export class ManualClock {
@@ -45,7 +46,7 @@ export interface OpenOptions {
   /** The email of the gate. */
   readonly mail?: (store: Store, clock: ManualClock) => Mail
   /** The upstreams of the gate. */
-  readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
+  readonly upstreams?: (store: Store) => Promise<UpstreamRegistry | TenantUpstreams>
   /** The policy settings that are not in the database. */
   readonly policy?: PolicyOptions
   /** The rate limits of the server; none by default. */
@@ -129,8 +130,8 @@ async function openOn(
     ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),
     ...(options.random && { random: options.random }),
-    ...(options.mail && { mail: options.mail(store, clock) }),
-    ...(options.upstreams && { upstreams: await options.upstreams(store) }),
+    ...(options.mail && { mail: commonMail(options.mail(store, clock)) }),
+    ...(options.upstreams && { upstreams: tenantUpstreams(await options.upstreams(store)) }),
   })
   closers.push(() => gate.close())
   const another = (more = {}) => openOn(database, clock, more, closers)

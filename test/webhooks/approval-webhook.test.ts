@@ -198,7 +198,14 @@ describeGates('the approval webhook', (open) => {
     expect(receiver.refused).toHaveLength(MAX_ATTEMPTS)
     expect(lines.at(-1)).toEqual([
       'an approval webhook is dropped',
-      { task_id, n: 1, event: 'asked', attempts: MAX_ATTEMPTS, reason: 'it responded with 410' },
+      {
+        tenant: 'default',
+        task_id,
+        n: 1,
+        event: 'asked',
+        attempts: MAX_ATTEMPTS,
+        reason: 'it responded with 410',
+      },
     ])
     receiver.status = 200
     await bench.gate.approve(admin(), { task_id })

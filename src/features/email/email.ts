@@ -77,7 +77,13 @@ export interface EmailDraft {
   readonly hold_ms?: number
 }
 
-/** The port to the email service; a server without email has none. */
+/** The email accounts of the tenants; a server without email has none. */
+export interface TenantMail {
+  /** Undefined if the tenant has no account. */
+  of(tenant: number): Mail | undefined
+}
+
+/** The port to the email account of a tenant. */
 export interface Mail {
   /** The settings that are missing for sending; empty if emails can be sent. */
   readonly missing: readonly string[]

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { forbidden, seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { isUuid } from '../../core/ids.ts'
-import { type Caller, GATE, principalKey } from '../../core/principal.ts'
+import { type Caller, DEFAULT_TENANT, GATE, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { StoreError } from '../../store/store.ts'
+import { StoreError, type TenantRef } from '../../store/store.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, taskId, text } from '../input.ts'
 import { readableTask } from '../tasks/read-task.ts'
-import { EMAIL_DIRECTIONS, EMAIL_STATUSES, type Email, type Mail } from './email.ts'
+import { EMAIL_DIRECTIONS, EMAIL_STATUSES, type Email, type Mail, type TenantMail } from './email.ts'
 import { emailShape, emailStatusShape, emailView, fullEmailShape, fullEmailView } from './shape.ts'
 import { emailListSummary } from './summary.ts'
 
@@ -31,14 +31,18 @@ function mayRead({ principal, role }: Caller, email: Email): boolean {
   return principal.kind === 'agent' && email.agents.includes(principal.id)
 }
 
-function configuredMail(mail: Mail | undefined): Mail {
-  if (mail === undefined) throw notConfigured(['ASYNCGATE_MAIL_FROM', 'ASYNCGATE_SMTP_URL'])
-  return mail
+/** The email account of a tenant. */
+function configuredMail(accounts: TenantMail | undefined, { tenant, name }: TenantRef): Mail {
+  const mail = accounts?.of(tenant)
+  if (mail !== undefined) return mail
+  throw notConfigured(name === DEFAULT_TENANT ? ['ASYNCGATE_MAIL_FROM', 'ASYNCGATE_SMTP_URL'] : IN_FILE)
 }
 
-export function sendingMail(configured: Mail | undefined): Mail {
-  const mail = configuredMail(configured)
-  if (mail.missing.length > 0) throw notConfigured(mail.missing)
+const IN_FILE = ['ASYNCGATE_TENANTS_FILE']
+
+export function sendingMail(accounts: TenantMail | undefined, tenant: TenantRef): Mail {
+  const mail = configuredMail(accounts, tenant)
+  if (mail.missing.length > 0) throw notConfigured(tenant.name === DEFAULT_TENANT ? mail.missing : IN_FILE)
   return mail
 }
 
@@ -92,8 +96,9 @@ export const listEmails = defineOperation({
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/emails' },
   async run({ engine, mail: configured }, caller, { status, direction, task_id, limit, cursor }) {
-    const mail = configuredMail(configured)
-    const { tenant } = await engine.tenant(caller.tenant)
+    const ref = await engine.tenant(caller.tenant)
+    const mail = configuredMail(configured, ref)
+    const { tenant } = ref
     const wanted = direction ?? (status === 'received' ? 'inbound' : 'outbound')
     const scanned = await storing(engine, () => mail.list(tenant, wanted, cursor ?? '', MAX_SCANNED))
     const emails: Email[] = []
@@ -123,8 +128,9 @@ export const getEmail = defineOperation({
   rest: { method: 'GET', path: '/v1/emails/{email_id}' },
   effect: WRITES_ONCE,
   async run({ engine, mail: configured }, caller, { email_id, include_content = true }) {
-    const mail = configuredMail(configured)
-    const { tenant } = await engine.tenant(caller.tenant)
+    const ref = await engine.tenant(caller.tenant)
+    const mail = configuredMail(configured, ref)
+    const { tenant } = ref
     const email = await readableEmail(engine, mail, caller, tenant, email_id)
     return readContent(engine, mail, tenant, email, include_content)
   },
@@ -147,8 +153,9 @@ export const retryEmail = defineOperation({
   rest: { method: 'POST', path: '/v1/emails/{email_id}/retry' },
   effect: WRITES_ONCE,
   async run({ engine, mail: configured }, caller, { email_id }) {
-    const mail = sendingMail(configured)
-    const { tenant } = await engine.tenant(caller.tenant)
+    const ref = await engine.tenant(caller.tenant)
+    const mail = sendingMail(configured, ref)
+    const { tenant } = ref
     const email = await readableEmail(engine, mail, caller, tenant, email_id)
     const retried = await storing(engine, () => mail.retry(tenant, email_id))
     return { ok: retried !== undefined, email_id, status: (retried ?? email).status }
@@ -166,9 +173,10 @@ export const fetchTaskEmail = defineOperation({
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/email' },
   effect: WRITES_ONCE,
   async run({ engine, mail: configured }, caller, { task_id, include_content = true }) {
-    const mail = configuredMail(configured)
+    const ref = await engine.tenant(caller.tenant)
+    const mail = configuredMail(configured, ref)
+    const { tenant } = ref
     await readableTask(engine, caller, task_id)
-    const { tenant } = await engine.tenant(caller.tenant)
     const emails = await storing(engine, () => mail.ofTask(tenant, task_id))
     const email = emails.findLast(isResult) ?? emails.at(-1)
     if (email === undefined) throw new Fault('EMAIL_NOT_FOUND', { task_id })

@@ -80,8 +80,9 @@ export const sendEmail = defineOperation({
     idempotency_key: 'review-1',
   },
   async run({ engine, mail: configured }, caller, asked) {
-    const mail = sendingMail(configured)
-    const { tenant } = await engine.tenant(caller.tenant)
+    const ref = await engine.tenant(caller.tenant)
+    const mail = sendingMail(configured, ref)
+    const { tenant } = ref
     if (!mail.mayReach(asked.to)) throw new Fault('RECIPIENT_NOT_ALLOWED', { to: asked.to })
     if (asked.task_id !== undefined) await readableTask(engine, caller, asked.task_id)
     const { kind, id } = caller.principal

@@ -10,13 +10,13 @@ import type { TenantRef } from '../../store/store.ts'
 import { sha256 } from '../../util/hash.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
-import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
+import type { TenantUpstreams } from '../upstreams/upstreams.ts'
 import { argumentsOf, policyContext } from './context.ts'
 import { objectOf, textOf } from './values.ts'
 
 interface AdmissionDeps {
   readonly settings: Pick<Settings, 'approval_expires_seconds'>
-  readonly upstreams: UpstreamRegistry | undefined
+  readonly upstreams: TenantUpstreams | undefined
 }
 
 /** What the rules decide about a requested task. */

@@ -6,7 +6,7 @@ import type { TenantRef } from '../../store/store.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf } from '../upstreams/reads.ts'
-import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
+import type { TenantUpstreams, UpstreamRegistry } from '../upstreams/upstreams.ts'
 
 /** A requested task, as far as rules can see it. */
 export interface Asking {
@@ -20,7 +20,7 @@ export interface Asking {
 }
 
 export function policyContext(
-  upstreams: UpstreamRegistry | undefined,
+  upstreams: Pick<TenantUpstreams, 'of'> | undefined,
   tenant: TenantRef,
   asking: Asking,
 ): PolicyContext {
@@ -54,14 +54,15 @@ export function argumentsOf(payload: Json | undefined): Json {
 }
 
 export function categoryOf(
-  upstreams: UpstreamRegistry | undefined,
+  upstreams: Pick<TenantUpstreams, 'of'> | undefined,
   tenant: number,
   upstream: string,
   tool: string,
 ): string | null {
-  if (upstreams === undefined || upstreams.tenant !== tenant) return null
-  if (readOf(tool) !== undefined) return categoryOfRead(upstreams, upstream, tool)
-  const found = upstreams.tools().find((each) => each.tool === tool && each.upstream === upstream)
+  const registry = upstreams?.of(tenant)
+  if (registry === undefined) return null
+  if (readOf(tool) !== undefined) return categoryOfRead(registry, upstream, tool)
+  const found = registry.tools().find((each) => each.tool === tool && each.upstream === upstream)
   return found?.category ?? null
 }
 

@@ -6,7 +6,7 @@ import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { payloadOf } from '../questions/view.ts'
 import { inputOf } from '../tasks/task-input.ts'
-import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
+import type { TenantUpstreams } from '../upstreams/upstreams.ts'
 import { policyContext } from './context.ts'
 import type { StoredPolicies } from './stored-policies.ts'
 import { objectOf, textOf } from './values.ts'
@@ -14,7 +14,7 @@ import { objectOf, textOf } from './values.ts'
 export interface RedactionDeps {
   readonly engine: Engine
   readonly policies: StoredPolicies
-  readonly upstreams: UpstreamRegistry | undefined
+  readonly upstreams: TenantUpstreams | undefined
 }
 
 /** Redacts what a worker reports about a task. */
@@ -68,7 +68,7 @@ export async function checkUpload(
 
 /** The task as rules see it, and the rules that redacted it when it was created. */
 function contextOf(
-  upstreams: UpstreamRegistry | undefined,
+  upstreams: TenantUpstreams | undefined,
   tenant: TenantRef,
   { task, spec, questions }: TaskRecord,
 ): { readonly context: PolicyContext; readonly redacting: readonly string[] } {

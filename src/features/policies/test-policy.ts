@@ -11,7 +11,7 @@ import { defineOperation, READS } from '../define-operation.ts'
 import { json, text, withoutNulls } from '../input.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import { createInput } from '../tasks/task-input.ts'
-import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
+import type { TenantUpstreams } from '../upstreams/upstreams.ts'
 import { categoryOf } from './context.ts'
 import { type CopyParts, copyOf, type PolicyCopy } from './copy.ts'
 import { checkPattern, checkRule } from './shape.ts'
@@ -147,7 +147,7 @@ async function bookOf(
 }
 
 function contextOf(
-  upstreams: UpstreamRegistry | undefined,
+  upstreams: TenantUpstreams | undefined,
   tenant: TenantRef,
   caller: Caller,
   given: z.output<typeof testedContext>,

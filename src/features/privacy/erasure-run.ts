@@ -5,7 +5,7 @@ import { isOpen } from '../../core/task.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskLine } from '../../store/reads.ts'
-import type { Mail } from '../email/email.ts'
+import type { TenantMail } from '../email/email.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Oauth } from '../oauth/oauth.ts'
@@ -27,7 +27,7 @@ export interface ErasureDeps {
   readonly keys: Keys
   readonly oauth: Pick<Oauth, 'grants'>
   readonly identities: Pick<Identities, 'of' | 'remove'>
-  readonly mail: Mail | undefined
+  readonly mail: TenantMail | undefined
   readonly results: ResultStore | undefined
 }
 
@@ -87,8 +87,9 @@ export class ErasureRun {
 
   /** A task that is open is canceled first. */
   async #eraseTask({ task_id, status }: TaskLine, by: PrincipalKey): Promise<void> {
-    const { engine, mail, results } = this.#deps
+    const { engine, results } = this.#deps
     const tenant = this.#tenant
+    const mail = this.#deps.mail?.of(tenant)
     if (!isTerminal(status)) {
       await engine.submit({ verb: 'cancel', tenant, task_id, by, role: 'admin', reason: REASON })
     }

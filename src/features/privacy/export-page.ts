@@ -7,7 +7,7 @@ import { readRecords } from '../../engine/portions.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { type AuditEventView, auditView } from '../audit/list-audit.ts'
-import type { Email, EmailContent, Mail } from '../email/email.ts'
+import type { Email, EmailContent, TenantMail } from '../email/email.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type IdentityView, identityView } from '../identities/operations.ts'
 import type { Keys } from '../keys/keys.ts'
@@ -34,7 +34,7 @@ export interface ExportDeps {
   readonly engine: Engine
   readonly keys: Keys
   readonly identities: Pick<Identities, 'of'>
-  readonly mail: Mail | undefined
+  readonly mail: TenantMail | undefined
   readonly cancellations: Cancellations
 }
 
@@ -149,9 +149,10 @@ async function readTasks(
   return { records, next: isLast ? null : (lines[covered - 1]?.seq ?? null) }
 }
 
-async function detailsOf({ engine, mail }: ExportDeps, record: TaskRecord | undefined) {
+async function detailsOf({ engine, mail: accounts }: ExportDeps, record: TaskRecord | undefined) {
   if (record === undefined) return { progress: [], log: [], emails: [] }
   const { tenant, task_id } = record.task
+  const mail = accounts?.of(tenant)
   const [progress, log, emails] = await engine.reading(() =>
     Promise.all([
       engine.store.reads.progress(tenant, task_id, 0, ALL),

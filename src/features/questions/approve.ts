@@ -28,7 +28,7 @@ import type { TaskTypes } from '../task-types/task-types.ts'
 import { inputOf } from '../tasks/task-input.ts'
 import { contentHash, payloadAt, workWith } from '../tasks/work.ts'
 import { READ_RESOURCE } from '../upstreams/reads.ts'
-import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
+import type { TenantUpstreams } from '../upstreams/upstreams.ts'
 import {
   checkSeen,
   decisionShape,
@@ -93,7 +93,7 @@ export const approve = defineOperation({
 
 export interface RulingDeps {
   readonly policies: StoredPolicies
-  readonly upstreams: UpstreamRegistry | undefined
+  readonly upstreams: TenantUpstreams | undefined
 }
 
 interface EditDeps extends RulingDeps {

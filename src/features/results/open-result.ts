@@ -60,12 +60,12 @@ export async function openStored(
     note()
     return { task, record, ...content }
   }
-  if (results === undefined || !results.has(artifact.channel)) {
+  if (results === undefined || !results.has(task.tenant, artifact.channel)) {
     const { channel, pointer } = artifact
     throw new Fault('CHANNEL_NOT_CONFIGURED', { channel, pointer })
   }
   const missing = (error: unknown) => notThere(engine, task, artifact.channel, error)
-  const opened = await reporting(engine, () => results.get(task.task_id, artifact)).catch(missing)
+  const opened = await reporting(engine, () => results.get(task, artifact)).catch(missing)
   note()
   const read = (part?: Part) => untilMissing(engine, opened.read(part), missing)
   return { task, record, artifact, size: opened.size ?? artifact.size ?? undefined, read }
@@ -88,7 +88,7 @@ function chosen(
   // A result that is only a pointer comes first, and is not a result itself.
   const [pointed] = result !== null && isPointer(result, artifacts) ? pointersIn(parseCanonical(result)) : []
   const candidates = pointed === undefined ? all : [pointed, ...all]
-  const readable = candidates.find(({ channel }) => results?.has(channel))
+  const readable = candidates.find(({ channel }) => results?.has(task.tenant, channel))
   return readable ?? pointed ?? (result === null ? all[0] : undefined)
 }
 

@@ -42,7 +42,7 @@ async function placeResult(
   let last: Fault | undefined
   for (const place of places) {
     if (place === null) return { ...(failure && { failure }), takeBack: async () => {} }
-    if (deps.results?.has(place) === false) {
+    if (deps.results?.has(record.task.tenant, place) === false) {
       const { type } = record.spec
       deps.engine.report(new Error(`The result channel ${place} of task type ${type} is not configured.`))
     }
@@ -161,7 +161,7 @@ async function placesFor(
 ): Promise<Place[]> {
   const { settings } = engine
   const named = await typeChannel(taskTypes, tenant, type)
-  const standard = results?.channel ?? null
+  const standard = results?.channelOf(tenant) ?? null
   const fits = size <= inlineLimit(settings)
   const others = standard === null || standard === named ? [] : [standard]
   const places: Place[] = [...(named === undefined ? [] : [named]), ...(fits ? [null] : []), ...others]
@@ -177,8 +177,8 @@ export async function channelFor(
   type: string,
 ): Promise<string | null> {
   const named = await typeChannel(taskTypes, tenant, type)
-  if (named !== undefined && results?.has(named)) return named
-  return results?.channel ?? null
+  if (named !== undefined && results?.has(tenant, named)) return named
+  return results?.channelOf(tenant) ?? null
 }
 
 async function typeChannel(taskTypes: TaskTypes, tenant: number, type: string): Promise<string | undefined> {

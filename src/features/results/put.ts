@@ -31,7 +31,7 @@ export async function putResult(
   const { channel, media_type, summary } = about
   const reference = randomUUID()
   const artifact = await reporting(engine, () =>
-    results.put({ task_id, type: spec.type, principal_ai, owner, summary }, content, {
+    results.put({ tenant, task_id, type: spec.type, principal_ai, owner, summary }, content, {
       channel,
       media_type,
       max_bytes: engine.settings.result_max_bytes,
@@ -39,7 +39,7 @@ export async function putResult(
     }),
   )
   const takeBack = async () => {
-    await results.ack(task_id, artifact.pointer, reference).catch((error: unknown) => engine.report(error))
+    await results.ack(task, artifact.pointer, reference).catch((error: unknown) => engine.report(error))
   }
   try {
     await noteUpload(engine, tenant, task_id, { pointer: artifact.pointer, reference })

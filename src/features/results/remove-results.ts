@@ -7,14 +7,14 @@ import { type ResultDeps, reporting } from './put.ts'
 /** Removes what channels store of a result, and resolves with the number of removed objects. */
 export async function removeStoredResults(
   { engine, results }: ResultDeps,
-  { task_id, outcome: { artifacts } }: DoneTask,
+  { tenant, task_id, outcome: { artifacts } }: DoneTask,
 ): Promise<number> {
   const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
   const stored = pointers.filter(
-    ({ channel, pointer }) => !pointer.startsWith(CARRIED) && results?.has(channel),
+    ({ channel, pointer }) => !pointer.startsWith(CARRIED) && results?.has(tenant, channel),
   )
   for (const { pointer } of stored) {
-    await reporting(engine, async () => results?.ack(task_id, pointer)).catch(unlessGone)
+    await reporting(engine, async () => results?.ack({ tenant, task_id }, pointer)).catch(unlessGone)
   }
   return stored.length
 }

@@ -7,21 +7,26 @@ import type { Settings } from '../../core/settings.ts'
  * its task and can be read only with the same id.
  */
 export interface ResultStore {
-  /** The channel for results whose type names none; null if nothing can be stored. */
-  readonly channel: string | null
-  /** Whether pointers of this channel can be used. */
-  has(channel: string): boolean
+  /** The channel for results of a tenant whose type names none; null if nothing can be stored. */
+  channelOf(tenant: number): string | null
+  /** Whether a tenant can use pointers of this channel. */
+  has(tenant: number, channel: string): boolean
   /** Resolves when the content is durable; rejects with PAYLOAD_TOO_LARGE as soon as it exceeds `max_bytes`. */
   put(task: ResultTask, content: ResultContent, options: PutResult): Promise<StoredArtifact>
   /** Nothing is opened before it is read. Reading the whole content verifies its checksum, and fails at the end otherwise. */
-  get(task_id: string, artifact: Artifact): Promise<OpenContent>
+  get(owner: ResultOwner, artifact: Artifact): Promise<OpenContent>
   /** The content is no longer needed. With `reference`, only what that put has added is removed. */
-  ack(task_id: string, pointer: string, reference?: string): Promise<void>
+  ack(owner: ResultOwner, pointer: string, reference?: string): Promise<void>
+}
+
+/** The task that a result belongs to. */
+export interface ResultOwner {
+  readonly tenant: number
+  readonly task_id: string
 }
 
 /** The facts about the task that a channel may publish. */
-interface ResultTask {
-  readonly task_id: string
+interface ResultTask extends ResultOwner {
   readonly type: string
   readonly principal_ai: string
   readonly owner: string

@@ -88,7 +88,8 @@ export class Uploads {
       return false
     }
     const isUsed = record !== undefined && uses(record.task, upload.pointer)
-    if (!isUsed) await results?.ack(task_id, upload.pointer, upload.reference).catch(unlessUnknown)
+    if (!isUsed)
+      await results?.ack({ tenant, task_id }, upload.pointer, upload.reference).catch(unlessUnknown)
     await store.entries.remove(tenant, KIND, name)
     return !isUsed
   }

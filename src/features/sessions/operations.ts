@@ -8,6 +8,7 @@ import { nextCursor } from '../input.ts'
 import { optionalPage, pageOf } from '../page.ts'
 import { type CreateAnswer, type CreateDeps, createTask } from '../tasks/create.ts'
 import { countFitting } from '../tasks/task-search.ts'
+import { notConfigured, type TenantUpstreams } from '../upstreams/upstreams.ts'
 import {
   type Client,
   countedSessionShape,
@@ -17,11 +18,9 @@ import {
   type SessionView,
   sessionId,
   sessionShape,
-  sessionsOf,
   setSessionInput,
 } from './sessions.ts'
 import { sessionListSummary } from './summary.ts'
-import type { ToolCallQueue } from './tool-call-queue.ts'
 import { readToolCall, TOOL_CALL } from './tool-calls.ts'
 
 export const listSessions = defineOperation({
@@ -39,8 +38,9 @@ export const listSessions = defineOperation({
   access: 'list',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/sessions' },
-  async run({ engine, toolCalls }, caller, page) {
-    const visible = await visibleSessions(engine, await registryOf(engine, toolCalls, caller), caller)
+  async run(services, caller, page) {
+    const sessions = await sessionsOf(services, caller)
+    const visible = sessions === undefined ? [] : await visibleSessions(services.engine, sessions, caller)
     // Each server lists its own sessions first, so the order must not depend on the server that responds.
     const sorted = visible.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
     const { items, next_cursor } = pageOf(sorted, ({ session_id }) => session_id, page)
@@ -59,8 +59,10 @@ export const getSession = defineOperation({
   access: 'list',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
-  async run({ engine, toolCalls }, caller, { session_id }) {
-    const session = await findSession(engine, await registryOf(engine, toolCalls, caller), caller, session_id)
+  async run(services, caller, { session_id }) {
+    const { engine } = services
+    const sessions = await foundSessions(services, caller, session_id)
+    const session = await findSession(engine, sessions, caller, session_id)
     const { tenant } = await engine.tenant(caller.tenant)
     // Tasks of other principals may have the same session_id.
     const filter = { session_id, created_by: session.principal }
@@ -79,9 +81,9 @@ export const setSession = defineOperation({
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/sessions/{session_id}' },
   effect: WRITES_ONCE,
-  async run({ engine, toolCalls }, caller, change) {
-    const sessions = await registryOf(engine, toolCalls, caller)
-    const changed = await engine.writing(() => sessions.set(change))
+  async run(services, caller, change) {
+    const sessions = await foundSessions(services, caller, change.session_id)
+    const changed = await services.engine.writing(() => sessions.set(change))
     if (changed === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id: change.session_id })
     return changed
   },
@@ -105,9 +107,9 @@ export const endSession = defineOperation({
   toolsets: ['operator'],
   rest: { method: 'POST', path: '/v1/sessions/{session_id}/end' },
   effect: ENDS,
-  async run({ engine, toolCalls }, caller, { session_id, mode }) {
-    const sessions = await registryOf(engine, toolCalls, caller)
-    await findSession(engine, sessions, caller, session_id)
+  async run(services, caller, { session_id, mode }) {
+    const sessions = await foundSessions(services, caller, session_id)
+    await findSession(services.engine, sessions, caller, session_id)
     const ended = await sessions.end(session_id, mode)
     if (ended === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id })
     return ended
@@ -116,8 +118,21 @@ export const endSession = defineOperation({
 
 const orderOf = ({ began_at, session_id }: SessionView) => `${began_at} ${session_id}`
 
-async function registryOf(engine: Engine, toolCalls: ToolCallQueue, caller: Caller): Promise<Sessions> {
-  return sessionsOf(toolCalls.sessions, (await engine.tenant(caller.tenant)).tenant)
+/** The sessions of the tenant of the caller; undefined if it has no upstreams, and so no sessions. */
+async function sessionsOf(
+  { engine, toolCalls, upstreams }: Deps,
+  caller: Caller,
+): Promise<Sessions | undefined> {
+  const { tenant } = await engine.tenant(caller.tenant)
+  const sessions = toolCalls.sessions.get(tenant)
+  if (sessions === undefined && upstreams === undefined) throw notConfigured()
+  return sessions
+}
+
+async function foundSessions(deps: Deps, caller: Caller, session_id: string): Promise<Sessions> {
+  const sessions = await sessionsOf(deps, caller)
+  if (sessions === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id })
+  return sessions
 }
 
 async function findSession(
@@ -146,12 +161,13 @@ async function visibleSessions(
 
 interface Deps {
   readonly engine: Engine
-  readonly toolCalls: { readonly sessions: Sessions | undefined }
+  readonly upstreams: TenantUpstreams | undefined
+  readonly toolCalls: { readonly sessions: ReadonlyMap<number, Sessions> }
 }
 
 /** Creates the task of a tool call in the session of its client. A key that was used before returns the earlier task. */
 export async function callTool(
-  deps: CreateDeps & Deps,
+  deps: Omit<CreateDeps, 'toolCalls'> & Deps,
   caller: Caller,
   call: unknown,
   client: Client,
@@ -159,10 +175,14 @@ export async function callTool(
 ): Promise<CreateAnswer> {
   await deps.rateLimits.count(caller, 'call_tool')
   checkPermission(caller, 'create')
-  const { engine, toolCalls } = deps
+  const { engine, toolCalls, upstreams } = deps
   const { upstream, tool, arguments: args } = readToolCall(call)
   const tenant = await engine.tenant(caller.tenant)
-  const admission = sessionsOf(toolCalls.sessions, tenant.tenant).admit(caller, client)
+  const sessions = toolCalls.sessions.get(tenant.tenant)
+  if (sessions === undefined) {
+    throw upstreams === undefined ? notConfigured() : new Fault('UPSTREAM_NOT_FOUND', { name: upstream })
+  }
+  const admission = sessions.admit(caller, client)
   const input = {
     type: TOOL_CALL,
     payload: { upstream, tool, arguments: args },
@@ -183,12 +203,11 @@ export async function callTool(
 
 /** A client has disconnected: its sessions end as configured. */
 export async function clientLeft(
-  { engine, toolCalls }: Deps,
+  { engine, toolCalls }: Pick<Deps, 'engine' | 'toolCalls'>,
   tenantName: string,
   instance: string,
   principal: PrincipalKey | undefined,
 ): Promise<void> {
   const { tenant } = await engine.tenant(tenantName)
-  const { sessions } = toolCalls
-  if (sessions?.tenant === tenant) sessions.left(instance, principal)
+  toolCalls.sessions.get(tenant)?.left(instance, principal)
 }

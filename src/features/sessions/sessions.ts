@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { Fault } from '../../core/errors.ts'
 import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import { text, time } from '../input.ts'
 import { taskCountsShape } from '../tasks/shape.ts'
@@ -82,7 +81,6 @@ export interface Admission {
 
 /** The sessions of one tenant. The gateway implements it and makes the calls. */
 export interface Sessions {
-  readonly tenant: number
   /** Admits a call to the session of a client; the first call begins the session. Throws a Fault if the session is full. */
   admit(caller: Caller, client: Client): Admission
   /** A call is about to be committed: the workers of the session have to look for it. */
@@ -94,12 +92,4 @@ export interface Sessions {
   end(session_id: string, mode: SessionEnd | undefined): Promise<EndedSession | undefined>
   /** A client has disconnected: its session with one principal ends, or with every principal. */
   left(instance: string, principal: PrincipalKey | undefined): void
-}
-
-/** The sessions, if they belong to the tenant. */
-export function sessionsOf(sessions: Sessions | undefined, tenant: number): Sessions {
-  if (sessions === undefined || sessions.tenant !== tenant) {
-    throw new Fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] })
-  }
-  return sessions
 }

@@ -41,8 +41,8 @@ export class ToolCallQueue {
   readonly #deps: ToolCallDeps
   readonly #engine: Engine
   readonly #workers: WorkerRegistry
-  /** Set by the gateway, if this server has one. */
-  sessions: Sessions | undefined
+  /** The sessions by tenant. The gateway adds those of each tenant that has upstreams. */
+  readonly sessions = new Map<number, Sessions>()
 
   constructor(deps: ToolCallDeps) {
     this.#deps = deps

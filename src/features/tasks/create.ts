@@ -13,7 +13,7 @@ import type { Sessions } from '../sessions/sessions.ts'
 import { COMMON_SESSION_LANE, sessionLaneName, TOOL_CALL, toolCallRefusal } from '../sessions/tool-calls.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import type { GivenPayload } from '../task-types/task-type-rule.ts'
-import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
+import type { TenantUpstreams } from '../upstreams/upstreams.ts'
 import { createCommand, EMPTY, type ToolCallRule } from './create-command.ts'
 import { liveWorkers, type OutlookDeps, outlook } from './outlook.ts'
 import { statusShape, taskShape } from './shape.ts'
@@ -44,8 +44,8 @@ export interface CreateDeps extends OutlookDeps {
   readonly policies: StoredPolicies
   readonly limits: TenantLimitsRegistry
   readonly rateLimits: RateLimits
-  readonly upstreams: UpstreamRegistry | undefined
-  readonly toolCalls: { readonly sessions: Pick<Sessions, 'submitted'> | undefined }
+  readonly upstreams: TenantUpstreams | undefined
+  readonly toolCalls: { readonly sessions: ReadonlyMap<number, Pick<Sessions, 'submitted'>> }
 }
 
 interface CreateOptions {
@@ -93,7 +93,7 @@ export async function createTask(
   const submitted = engine.submit(command)
   // The gateway's claim, submitted now, finds the task in the same commit.
   if (call !== undefined && command.question === null && command.block === undefined) {
-    toolCalls.sessions?.submitted(lane)
+    toolCalls.sessions.get(tenant.tenant)?.submitted(lane)
   }
   const { task_id, status, is_duplicate, seq } = await submitted
   const receipt_id = engine.receiptId(tenant, seq)
@@ -109,13 +109,12 @@ export async function createTask(
 }
 
 function toolCallRule(
-  upstreams: UpstreamRegistry | undefined,
+  upstreams: TenantUpstreams | undefined,
   { tenant }: TenantRef,
   input: CreateInput,
   lane: number,
 ): ToolCallRule {
-  const ofTenant = upstreams?.tenant === tenant ? upstreams : undefined
-  return { capabilities: [sessionLaneName(lane)], refusal: toolCallRefusal(input, ofTenant) }
+  return { capabilities: [sessionLaneName(lane)], refusal: toolCallRefusal(input, upstreams?.of(tenant)) }
 }
 
 /** A type that a worker publishes is not registered: workers do not decide which types are allowed. */

@@ -5,7 +5,7 @@ import type { RuleBook } from '../../policy/rule-book.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { StoredPolicies } from '../policies/stored-policies.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
-import type { UpstreamRegistry, UpstreamTool } from './upstreams.ts'
+import type { TenantUpstreams, UpstreamTool } from './upstreams.ts'
 
 type Names = ReadonlySet<string>
 
@@ -17,7 +17,7 @@ const MAX_CALLERS = 100
 /** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** The result for one rule book and one list of tools. */
+/** The result for one rule book and one list of tools of a tenant. */
 interface Evaluation {
   readonly tenant: TenantRef
   readonly book: RuleBook
@@ -35,21 +35,20 @@ interface Evaluation {
 interface Deps {
   readonly engine: Engine
   readonly policies: StoredPolicies
-  readonly upstreams: UpstreamRegistry | undefined
+  readonly upstreams: TenantUpstreams | undefined
 }
 
 /** The upstream tools that the rules block regardless of the arguments. Evaluated again only when rules or tools change. */
 export class BlockedTools {
   readonly #deps: Deps
   readonly #listeners = new Set<() => void>()
-  #evaluation: Evaluation | undefined
-  #timer: NodeJS.Timeout | undefined
+  /** By tenant. */
+  readonly #evaluations = new Map<number, Evaluation>()
+  readonly #timers = new Map<number, NodeJS.Timeout>()
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.policies.onChange((tenant) => {
-      if (tenant === deps.upstreams?.tenant) this.#changed()
-    })
+    deps.policies.onChange((tenant) => this.#changed(tenant))
   }
 
   /**
@@ -58,11 +57,11 @@ export class BlockedTools {
    */
   async names(tenantName: string, principal?: PrincipalKey): Promise<Names> {
     const { engine, upstreams, policies } = this.#deps
-    if (upstreams === undefined) return NONE
+    const registry = upstreams?.named(tenantName)
+    if (registry === undefined) return NONE
     const tenant = await engine.tenant(tenantName)
-    if (upstreams.tenant !== tenant.tenant) return NONE
     const { book } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
-    return namesOf(this.#current(tenant, book, upstreams.tools()), principal)
+    return namesOf(this.#current(tenant, book, registry.tools()), principal)
   }
 
   /** The listener is called when changed or expired rules change the names for a caller. Returns an unsubscribe function. */
@@ -72,35 +71,37 @@ export class BlockedTools {
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#listeners.clear()
   }
 
   #current(tenant: TenantRef, book: RuleBook, tools: readonly UpstreamTool[]): Evaluation {
-    const before = this.#evaluation
+    const before = this.#evaluations.get(tenant.tenant)
     if (before?.book === book && before.tools === tools && Date.now() < before.until) return before
     const evaluation = evaluate(tenant, book, tools, before)
-    this.#evaluation = evaluation
-    this.#wake(evaluation.until)
+    this.#evaluations.set(tenant.tenant, evaluation)
+    this.#wake(tenant.tenant, evaluation.until)
     return evaluation
   }
 
   /** Names that no caller has requested cannot have changed for a caller. */
-  #changed(): void {
-    const before = this.#evaluation
+  #changed(tenant: number): void {
+    const before = this.#evaluations.get(tenant)
     const { upstreams, policies } = this.#deps
-    if (before === undefined || upstreams === undefined) return
-    const book = policies.known(upstreams.tenant)?.book ?? before.book
-    const now = this.#current(before.tenant, book, upstreams.tools())
+    const registry = upstreams?.of(tenant)
+    if (before === undefined || registry === undefined) return
+    const book = policies.known(tenant)?.book ?? before.book
+    const now = this.#current(before.tenant, book, registry.tools())
     const isSame = [...before.cached].every(([principal, names]) => namesOf(now, principal) === names)
     if (!isSame) for (const listener of this.#listeners) listener()
   }
 
-  #wake(until: number): void {
-    clearTimeout(this.#timer)
+  #wake(tenant: number, until: number): void {
+    clearTimeout(this.#timers.get(tenant))
+    this.#timers.delete(tenant)
     if (until === Infinity) return
     const ms = Math.min(Math.max(until - Date.now(), 0) + 1, MAX_TIMER_MS)
-    this.#timer = setTimeout(() => this.#changed(), ms).unref()
+    this.#timers.set(tenant, setTimeout(() => this.#changed(tenant), ms).unref())
   }
 }
 

@@ -7,37 +7,35 @@ import type { StoredPolicies } from '../policies/stored-policies.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { BlockedTools } from './blocked-tools.ts'
 import { NO_OFFERS, promptCall, READ_RESOURCE, type UpstreamOffers } from './reads.ts'
-import type { Completed, Completing, UpstreamRegistry, UpstreamTool } from './upstreams.ts'
+import type { Completed, Completing, TenantUpstreams, UpstreamTool } from './upstreams.ts'
 
 interface Deps {
   readonly engine: Engine
-  readonly upstreams: UpstreamRegistry | undefined
+  readonly upstreams: TenantUpstreams | undefined
 }
 
 const NO_TOOLS: readonly UpstreamTool[] = []
 
-/** The registry, if there is one and it belongs to the tenant. */
-async function registryFor(
-  { engine, upstreams }: Deps,
-  tenant: string,
-): Promise<UpstreamRegistry | undefined> {
-  if (upstreams === undefined) return undefined
-  return (await engine.tenant(tenant)).tenant === upstreams.tenant ? upstreams : undefined
-}
-
 /** The upstream tools that a tenant can call. The list is the same object until it changes. */
-export async function upstreamTools(deps: Deps, tenant: string): Promise<readonly UpstreamTool[]> {
-  return (await registryFor(deps, tenant))?.tools() ?? NO_TOOLS
+export function upstreamTools(
+  { upstreams }: Pick<Deps, 'upstreams'>,
+  tenant: string,
+): readonly UpstreamTool[] {
+  return upstreams?.named(tenant)?.tools() ?? NO_TOOLS
 }
 
 /** What upstreams offer a tenant besides tools. It is the same object until it changes. */
-export async function upstreamOffers(deps: Deps, tenant: string): Promise<UpstreamOffers> {
-  return (await registryFor(deps, tenant))?.offers() ?? NO_OFFERS
+export function upstreamOffers({ upstreams }: Pick<Deps, 'upstreams'>, tenant: string): UpstreamOffers {
+  return upstreams?.named(tenant)?.offers() ?? NO_OFFERS
 }
 
 /** Why a tenant cannot call a tool of this name; undefined if it is not the name of an upstream tool. */
-export async function absentTool(deps: Deps, tenant: string, name: string): Promise<Fault | undefined> {
-  return (await registryFor(deps, tenant))?.absence(name)
+export function absentTool(
+  { upstreams }: Pick<Deps, 'upstreams'>,
+  tenant: string,
+  name: string,
+): Fault | undefined {
+  return upstreams?.named(tenant)?.absence(name)
 }
 
 /** The listener is called when the tools of upstreams, or the set of blocked ones, change. Returns an unsubscribe function. */
@@ -45,7 +43,7 @@ export function onUpstreamTools(
   {
     upstreams,
     blockedTools,
-  }: { readonly upstreams: UpstreamRegistry | undefined; readonly blockedTools: BlockedTools },
+  }: { readonly upstreams: TenantUpstreams | undefined; readonly blockedTools: BlockedTools },
   listener: () => void,
 ): () => void {
   const unsubscribers = [upstreams?.onTools(listener), blockedTools.onChange(listener)]
@@ -70,15 +68,15 @@ export async function completeArgument(
 ): Promise<Completed> {
   checkPermission(caller, 'create')
   const { engine, policies } = deps
-  const upstreams = await registryFor(deps, caller.tenant)
-  if (upstreams === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name: upstream })
+  const registry = deps.upstreams?.named(caller.tenant)
+  if (registry === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name: upstream })
   const { ref, argument, others = {} } = asked
   const known = { ...others, [argument.name]: argument.value }
   const tool = ref.type === 'ref/prompt' ? promptCall(ref.name) : READ_RESOURCE
-  upstreams.offered(upstream, tool)
+  registry.offered(upstream, tool)
   const tenant = await engine.tenant(caller.tenant)
   const { book: rules } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
-  const context = policyContext(upstreams, tenant, {
+  const context = policyContext(deps.upstreams, tenant, {
     type: TOOL_CALL,
     payload: { upstream, tool, arguments: ref.type === 'ref/prompt' ? known : { uri: ref.uri } },
     input: {},
@@ -89,7 +87,7 @@ export async function completeArgument(
   const ruling = rules.rule(context)
   const isAllowed = ruling.action === 'ALLOW' || ruling.action === 'REDACT'
   if (!isAllowed || ruling.redactArgs(known).fields.length > 0) return NOTHING
-  const completed = await upstreams.complete(upstream, asked, signal)
+  const completed = await registry.complete(upstream, asked, signal)
   const { value } = rules.redactResult(context, [...completed.values], ruling.redacting)
   return { ...completed, values: Array.isArray(value) ? value.map(String) : [] }
 }

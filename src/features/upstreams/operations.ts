@@ -13,7 +13,9 @@ import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import { addUpstreamInput, fitting } from './shape.ts'
 import { upstreamListSummary } from './summary.ts'
 import {
+  notConfigured,
   ruledUpstreamShape,
+  type TenantUpstreams,
   type UpstreamRegistry,
   type UpstreamView,
   upstreamShape,
@@ -37,7 +39,7 @@ export const listUpstreams = defineOperation({
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/upstreams' },
   async run({ engine, upstreams }, caller, page) {
-    const all = (await registryOf(engine, upstreams, caller)).list()
+    const all = (await registryOf(engine, upstreams, caller))?.list() ?? []
     const { items, next_cursor } = pageOf(all, ({ name }) => name, page)
     return { upstreams: items, next_cursor }
   },
@@ -54,7 +56,7 @@ export const getUpstream = defineOperation({
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/upstreams/{name}' },
   async run({ engine, policies, upstreams }, caller, { name }) {
-    const found = (await registryOf(engine, upstreams, caller)).get(name)
+    const found = (await registryOf(engine, upstreams, caller))?.get(name)
     if (found === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name })
     const tenant = await engine.tenant(caller.tenant)
     const { book } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
@@ -68,17 +70,14 @@ export const getUpstream = defineOperation({
   },
 })
 
-/** The registry of upstreams, if it belongs to the tenant of the caller. */
+/** The registry of the tenant of the caller; undefined if it has never had an upstream. */
 async function registryOf(
   engine: Engine,
-  upstreams: UpstreamRegistry | undefined,
+  upstreams: TenantUpstreams | undefined,
   caller: Caller,
-): Promise<UpstreamRegistry> {
-  const { tenant } = await engine.tenant(caller.tenant)
-  if (upstreams === undefined || upstreams.tenant !== tenant) {
-    throw new Fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] })
-  }
-  return upstreams
+): Promise<UpstreamRegistry | undefined> {
+  if (upstreams === undefined) throw notConfigured()
+  return upstreams.of((await engine.tenant(caller.tenant)).tenant)
 }
 
 export const addUpstream = defineOperation({
@@ -105,9 +104,12 @@ export const addUpstream = defineOperation({
     categories: { search: 'reading' },
   },
   async run({ engine, upstreams }, caller, draft) {
-    const registry = await registryOf(engine, upstreams, caller)
-    const before = registry.get(draft.name)
-    const added = await engine.writing(() => registry.add(draft, principalKey(caller.principal)))
+    if (upstreams === undefined) throw notConfigured()
+    const tenant = await engine.tenant(caller.tenant)
+    const before = upstreams.of(tenant.tenant)?.get(draft.name)
+    const added = await engine.writing(async () =>
+      (await upstreams.open(tenant)).add(draft, principalKey(caller.principal)),
+    )
     await recordChange(engine, caller, {
       name: draft.name,
       change: 'set',
@@ -136,6 +138,7 @@ export const removeUpstream = defineOperation({
   needsPerson: true,
   async run({ engine, upstreams }, caller, { name }) {
     const registry = await registryOf(engine, upstreams, caller)
+    if (registry === undefined) return { name, removed: false }
     const before = settingsOf(registry.get(name))
     const removed = await engine.writing(() => registry.remove(name))
     if (removed) {
@@ -165,6 +168,7 @@ export const acceptUpstreamTool = defineOperation({
   needsPerson: true,
   async run({ engine, upstreams }, caller, { name, tool, hash: offered }) {
     const registry = await registryOf(engine, upstreams, caller)
+    if (registry === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name })
     const before = registry.get(name)?.catalogue.find((each) => each.tool === tool)?.accepted_hash ?? null
     const accepted = await engine.writing(() =>
       registry.accept(name, tool, offered, principalKey(caller.principal)),

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import type { Fault } from '../../core/errors.ts'
+import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import { DEPENDS_ON, type Forecast, OUTCOMES } from '../../policy/forecast.ts'
+import type { TenantRef } from '../../store/store.ts'
 import { jsonObject, time } from '../input.ts'
 import type { OfferKind, UpstreamOffers } from './reads.ts'
 import { type UpstreamDraft, upstreamOptions } from './shape.ts'
@@ -158,6 +159,24 @@ export interface UpstreamTool {
   readonly inputSchema: JsonObject
   readonly outputSchema?: JsonObject
   readonly annotations?: JsonObject
+}
+
+/** The upstreams of all tenants. A tenant has a registry once it has had an upstream. */
+export interface TenantUpstreams {
+  of(tenant: number): UpstreamRegistry | undefined
+  /** The registry of a tenant by its name. */
+  named(tenant: string): UpstreamRegistry | undefined
+  /** The registry of a tenant, which is created if necessary. */
+  open(tenant: TenantRef): Promise<UpstreamRegistry>
+  /** The listener is called when the tools of some tenant have changed. Returns an unsubscribe function. */
+  onTools(listener: () => void): () => void
+  /** The listener is called with what has changed in the offers of some tenant. Returns an unsubscribe function. */
+  onOffers(listener: (kind: Exclude<OfferKind, 'completions'>) => void): () => void
+}
+
+/** The error for a server without a gateway. */
+export function notConfigured(): Fault {
+  return new Fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] })
 }
 
 /** The upstreams of one tenant. */

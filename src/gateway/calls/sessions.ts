@@ -32,7 +32,7 @@ const STOP_MS = 3_000
 
 const BEING_ENDED = 'The session is being ended. A later call begins a new one.'
 
-/** The sessions of the clients that call upstream tools. */
+/** The sessions of the clients of one tenant that call upstream tools. */
 export class GatewaySessions implements Sessions {
   readonly tenant: number
   readonly #options: SessionsOptions
@@ -126,7 +126,7 @@ export class GatewaySessions implements Sessions {
     await this.#limits.start()
     await this.#peers.refresh()
     this.#unlisten = gate.onTask((event) => this.#onTask(event))
-    gate.toolCalls.sessions = this
+    gate.toolCalls.sessions.set(this.tenant, this)
     await gate.toolCalls.recover(this.tenant)
     await this.#asked.sweep()
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
@@ -138,7 +138,7 @@ export class GatewaySessions implements Sessions {
   async stop(): Promise<void> {
     const { gate, report } = this.#options
     clearInterval(this.#timer)
-    gate.toolCalls.sessions = undefined
+    gate.toolCalls.sessions.delete(this.tenant)
     await this.#ticking
     await this.#ends.stop()
     // Calls of ended sessions are not started any more.

@@ -40,6 +40,8 @@ export interface UpstreamsOptions {
   readonly onStderr?: ((upstream: string, line: string) => void) | undefined
   /** Secrets that no agent may see: a response that contains one is refused. */
   readonly secrets?: readonly string[]
+  /** Whether this server can have more upstreams, of any tenant. It can by default. */
+  readonly hasRoom?: () => boolean
   /** Replaces `connect` in tests. */
   readonly connect?: typeof connect
 }
@@ -48,7 +50,7 @@ const MAX_UPSTREAMS = 100
 
 type ListDeps = Pick<UpstreamDeps, 'changed' | 'offersChanged' | 'sessions'>
 
-/** The upstream MCP servers and their tools. */
+/** The upstream MCP servers of a tenant and their tools. */
 export class Upstreams implements UpstreamRegistry {
   readonly tenant: number
   readonly #options: UpstreamsOptions
@@ -97,6 +99,10 @@ export class Upstreams implements UpstreamRegistry {
     await this.#copy.stop()
     for (const name of [...this.#running.keys()]) this.#stop(name)
     await Promise.all(this.#stopping)
+  }
+
+  get size(): number {
+    return this.#running.size
   }
 
   list(): readonly UpstreamView[] {
@@ -225,6 +231,9 @@ export class Upstreams implements UpstreamRegistry {
   #checkRoom(): void {
     if (this.#running.size >= MAX_UPSTREAMS) {
       throw invalid('name', `exceeds the limit of ${MAX_UPSTREAMS} upstreams; remove one first`)
+    }
+    if (this.#options.hasRoom?.() === false) {
+      throw invalid('name', 'exceeds the number of upstreams that this server can have; ask its operator')
     }
   }
 

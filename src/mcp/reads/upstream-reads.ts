@@ -18,7 +18,7 @@ import { promptCall, READ_RESOURCE, splitUri, type UpstreamOffers } from '../../
 import type { Completing } from '../../features/upstreams/upstreams.ts'
 import { withResolvedResult } from '../tasks/results.ts'
 import { withIdentity } from '../tools/identity.ts'
-import { asFault, type Call, type ReadSource } from '../tools/tool.ts'
+import { asFault, type Call, type Era, type ReadSource } from '../tools/tool.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { contentsOf, failureOf, notEnded, promptOf } from './read-results.ts'
 
@@ -44,8 +44,8 @@ export class UpstreamReads implements ReadSource {
     this.#options = options
   }
 
-  capabilities() {
-    const { prompts, resources, completions } = this.#options.gate.upstreamsHaving()
+  capabilities(_era: Era, tenant: string) {
+    const { prompts, resources, completions } = this.#options.gate.upstreamOffers(tenant).having
     return {
       ...(prompts.length > 0 && { prompts: { listChanged: true } }),
       ...(resources.length > 0 && { resources: { listChanged: true } }),
@@ -58,7 +58,7 @@ export class UpstreamReads implements ReadSource {
   }
 
   async prompts(call: Call): Promise<Prompt[]> {
-    const { prompts } = await this.#offers(call)
+    const { prompts } = this.#offers(call)
     return prompts.map(({ upstream: _, prompt, arguments: args, ...shown }) => ({
       ...shown,
       ...(args && { arguments: args.map((arg) => ({ ...arg })) }),
@@ -66,12 +66,12 @@ export class UpstreamReads implements ReadSource {
   }
 
   async resources(call: Call): Promise<Resource[]> {
-    const { resources } = await this.#offers(call)
+    const { resources } = this.#offers(call)
     return resources.map(({ upstream: _, own, ...shown }) => ({ ...shown }))
   }
 
   async templates(call: Call): Promise<ResourceTemplateType[]> {
-    const { templates } = await this.#offers(call)
+    const { templates } = this.#offers(call)
     return templates.map(({ upstream: _, own, ...shown }) => ({ ...shown }))
   }
 
@@ -87,7 +87,7 @@ export class UpstreamReads implements ReadSource {
   }
 
   async readResource(uri: string, call: Call): Promise<ReadResourceResult | undefined> {
-    const offers = await this.#offers(call)
+    const offers = this.#offers(call)
     const found = placeOf(uri, offers)
     if (found !== undefined) {
       const { upstream, own } = found
@@ -97,7 +97,7 @@ export class UpstreamReads implements ReadSource {
     return undefined
   }
 
-  #offers({ credential: { tenant } }: Call): Promise<UpstreamOffers> {
+  #offers({ credential: { tenant } }: Call): UpstreamOffers {
     return this.#options.gate.upstreamOffers(tenant)
   }
 
@@ -106,7 +106,7 @@ export class UpstreamReads implements ReadSource {
     name: string,
     call: Call,
   ): Promise<{ readonly upstream: string; readonly prompt: string } | undefined> {
-    const { prompts, upstreams } = await this.#offers(call)
+    const { prompts, upstreams } = this.#offers(call)
     const listed = prompts.find((prompt) => prompt.name === name)
     if (listed !== undefined) return listed
     const at = name.indexOf('__')
@@ -148,7 +148,7 @@ export class UpstreamReads implements ReadSource {
   async complete({ ref, argument, others }: Completing, call: Call): Promise<CompleteResult | undefined> {
     const { gate } = this.#options
     const target = await this.#targetOf(ref, call)
-    const { completions } = gate.upstreamsHaving()
+    const { completions } = this.#offers(call).having
     if (target === undefined || !completions.includes(target.upstream)) return undefined
     const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call), call.origin)
     const asked = { ref: target.ref, argument, others }
@@ -164,7 +164,7 @@ export class UpstreamReads implements ReadSource {
       const found = await this.#promptOf(ref.name, call)
       return found && { upstream: found.upstream, ref: { type: ref.type, name: found.prompt } }
     }
-    const found = placeOf(ref.uri, await this.#offers(call))
+    const found = placeOf(ref.uri, this.#offers(call))
     return found && { upstream: found.upstream, ref: { type: ref.type, uri: found.own } }
   }
 }

@@ -78,7 +78,7 @@ export function typeTools(gate: Gate, waitTool: string): TaskToolSource {
 
 /** Converts a list of tools once: the same list gives the same map. */
 function toolMaps<Item extends object>(
-  list: (tenant: string) => Promise<readonly Item[]>,
+  list: (tenant: string) => readonly Item[] | Promise<readonly Item[]>,
   nameOf: (item: Item) => string,
   toolOf: (item: Item) => TaskTool,
 ): TaskToolSource['tools'] {
@@ -137,7 +137,7 @@ export function upstreamTools(options: UpstreamReadOptions): TaskToolSource {
     ),
     hidden: (tenant, principal) => gate.blockedTools(tenant, principal),
     reads: new UpstreamReads(options),
-    absence: (name, tenant) => gate.absentTool(tenant, name),
+    absence: async (name, tenant) => gate.absentTool(tenant, name),
     onChange: (listener) => gate.onUpstreamTools(listener),
   }
 }

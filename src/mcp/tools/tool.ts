@@ -157,7 +157,7 @@ export type ListKind = (typeof LIST_KINDS)[number]
 
 /** A source of prompts and resources. */
 export interface ReadSource {
-  capabilities(era: Era): ServerCapabilities
+  capabilities(era: Era, tenant: string): ServerCapabilities
   prompts(call: Call): Promise<Prompt[]>
   resources(call: Call): Promise<Resource[]>
   templates(call: Call): Promise<ResourceTemplateType[]>

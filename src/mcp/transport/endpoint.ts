@@ -134,7 +134,9 @@ export class Endpoint {
       ({ requestInfo }) => {
         const call = requestInfo && this.#calls.get(requestInfo)
         if (call === undefined) throw new Error('A request without its call')
-        return createServer(options.definition, 'modern', ({ mcpReq }) => during(call, mcpReq.signal))
+        return createServer(options.definition, 'modern', call.credential.tenant, ({ mcpReq }) =>
+          during(call, mcpReq.signal),
+        )
       },
       { legacy: 'reject', bus: options.bus },
     )

@@ -227,7 +227,7 @@ export class LegacyEndpoint {
   ): Promise<void> {
     const call = callOf()
     const cancelable = this.#held.begin(message, call)
-    const server = createServer(this.#definition, 'legacy', ({ mcpReq }) =>
+    const server = createServer(this.#definition, 'legacy', call.credential.tenant, ({ mcpReq }) =>
       callOf(cancelable === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelable.signal])),
     )
     const transport = new SinkTransport(sink)

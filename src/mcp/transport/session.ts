@@ -192,7 +192,7 @@ export class ClientSession {
   }
 
   #tellLists(): void {
-    const capabilities = this.#deps.definition.capabilities('legacy')
+    const capabilities = this.#deps.definition.capabilities('legacy', this.credential.tenant)
     for (const kind of LIST_KINDS) {
       if (capabilities[kind]?.listChanged) this.notify(`notifications/${kind}/list_changed`, {})
     }

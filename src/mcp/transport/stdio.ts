@@ -60,7 +60,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     if (state.subscriptions.has(uri)) listening.sendToClient({ jsonrpc: '2.0', method, params: { uri } })
   })
   const connect = ({ era }: McpRequestContext) => {
-    const server = createServer(definition, era, (context, task) => ({
+    const server = createServer(definition, era, credential.tenant, (context, task) => ({
       credential,
       signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
       streams: true,

@@ -102,7 +102,7 @@ export class Subscription {
       const own = uris.get(view.task_id)
       if (own !== undefined) this.#resources.set(view.task_id, { uris: own, seen: this.#stateOf(view) })
     }
-    const lists = honouredLists(this.#asked.notifications, definition.capabilities('modern'))
+    const lists = honouredLists(this.#asked.notifications, definition.capabilities('modern', tenant))
     const watch = lists.toolsListChanged && definition.watchLists?.(tenant)
     if (watch) this.#stops.push(watch.stop)
     await watch?.loaded

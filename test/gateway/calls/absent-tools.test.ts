@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { upstreamsOf } from '../../support/tenants.ts'
 import { program, record } from '../upstreams/support.ts'
 import { type Served, serve } from './served.ts'
 import { until } from './support.ts'
@@ -30,7 +31,7 @@ describe('calls of unavailable upstream tools', () => {
     ])
     const legacy = await served.connect()
     await legacy.callTool({ name: 'fix__redefine', arguments: { description: 'Sends it home.' } })
-    await until(() => served.upstreams.find('fix__echo') === undefined)
+    await until(() => upstreamsOf(served).find('fix__echo') === undefined)
     for (const connection of CONNECTIONS) {
       const client = await connect(served, connection)
       const refusal = async (name: string) => {

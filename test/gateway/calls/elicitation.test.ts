@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { UpstreamRecord } from '../../../src/features/upstreams/shape.ts'
 import { admin } from '../../support/gates.ts'
+import { upstreamsOf } from '../../support/tenants.ts'
 import { ASKING, PAGE } from '../upstreams/fixture-asking.ts'
 import { httpFixture } from '../upstreams/fixture-http.ts'
 import { folder, installed, program, record, web } from '../upstreams/support.ts'
@@ -256,7 +257,7 @@ describe('a hostile upstream', () => {
 describe('server-everything', () => {
   it('asks with every kind of field, and to open a page', async () => {
     const served = await serve([{ ...installed('server-everything'), pinned: 'each_tool' }])
-    await until(() => served.upstreams.find('everything__trigger-elicitation-request'))
+    await until(() => upstreamsOf(served).find('everything__trigger-elicitation-request'))
     const form = await call(served, 'trigger-elicitation-request', {}, 'everything')
     const { question } = await asked(served, form)
     expect(question).toMatchObject({ origin: 'upstream', request: { upstream: 'everything' } })
@@ -275,7 +276,7 @@ describe('server-everything', () => {
 
   it('a call that is rejected until a page is opened is repeated after the answer', async () => {
     const served = await serve([{ ...installed('server-everything'), pinned: 'each_tool' }])
-    await until(() => served.upstreams.find('everything__trigger-url-elicitation'))
+    await until(() => upstreamsOf(served).find('everything__trigger-url-elicitation'))
     const args = { url: PAGE, elicitationId: 'y', errorPath: true }
     const task_id = await call(served, 'trigger-url-elicitation', args, 'everything')
     const { question } = await asked(served, task_id)

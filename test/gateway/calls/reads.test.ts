@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
 import { PROGRAM } from '../../support/program.ts'
+import { upstreamsOf } from '../../support/tenants.ts'
 import { httpFixture } from '../upstreams/fixture-http.ts'
 import { FixtureReads, type FixtureReadsOptions } from '../upstreams/fixture-reads.ts'
 import { INSTRUCTION } from '../upstreams/fixture-tools.ts'
@@ -98,7 +99,7 @@ describe('upstream prompts and resources', () => {
       expect(await client.complete(complete)).toMatchObject({ completion: { values: ['Sales', 'Support'] } })
     }
     await clientV1.close()
-    expect(served.upstreams.get('everything')?.offers).toEqual({
+    expect(upstreamsOf(served).get('everything')?.offers).toEqual({
       prompts: 4,
       resources: expect.any(Number),
       resource_templates: 2,

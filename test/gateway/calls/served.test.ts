@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { admin } from '../../support/gates.ts'
+import { upstreamsOf } from '../../support/tenants.ts'
 import { INSTRUCTION } from '../upstreams/fixture-tools.ts'
 import { folder, installed, journal, program } from '../upstreams/support.ts'
 import { serve } from './served.ts'
@@ -74,9 +75,9 @@ describe('third-party servers behind a gate', () => {
     const { task_id } = Object(answer.structuredContent)
     await until(async () => Number((await served.gate.getTask(ROOT, { task_id })).progress?.progress) >= 3)
     expect(await served.gate.getTask(ROOT, { task_id })).toMatchObject({ status: 'running' })
-    expect(served.upstreams.get('everything')?.health.running).toBe(1)
+    expect(upstreamsOf(served).get('everything')?.health.running).toBe(1)
     await client.callTool({ name: 'asyncgate.cancel_task', arguments: { task_id } })
-    await until(() => served.upstreams.get('everything')?.health.running === 0)
+    await until(() => upstreamsOf(served).get('everything')?.health.running === 0)
     await until(async () => (await served.gate.getTask(ROOT, { task_id })).cancellation?.stopped_at)
     expect(await served.gate.getTask(ROOT, { task_id })).toMatchObject({ status: 'canceled' })
   })
@@ -111,7 +112,7 @@ describe('third-party servers behind a gate', () => {
     process.kill(pid, 'SIGSTOP')
     // The server cannot respond, and then it is killed.
     const call = client.callTool({ name: 'memory__read_graph', arguments: {} })
-    await until(() => served.upstreams.get('memory')?.health.running === 1)
+    await until(() => upstreamsOf(served).get('memory')?.health.running === 1)
     process.kill(pid, 'SIGKILL')
     expect(JSON.stringify((await call).content)).toContain('Ada')
     const { tasks } = await served.gate.listTasks(ROOT, { type: 'mcp.tool_call', limit: 1 })
@@ -119,7 +120,7 @@ describe('third-party servers behind a gate', () => {
       status: 'succeeded',
       attempt: 1,
     })
-    expect(served.upstreams.get('memory')?.health.restarts).toBe(1)
+    expect(upstreamsOf(served).get('memory')?.health.restarts).toBe(1)
   })
 
   it('a call that is approved while its upstream restarts is made after the restart', async () => {
@@ -133,7 +134,7 @@ describe('third-party servers behind a gate', () => {
       isError: true,
       structuredContent: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } },
     })
-    await until(() => served.upstreams.get('fix')?.health.state === 'down')
+    await until(() => upstreamsOf(served).get('fix')?.health.state === 'down')
     await served.gate.approve(ROOT, { task_id })
     expect(await served.gate.waitForTask(ROOT, { task_id, wait_seconds: 25 })).toMatchObject({
       status: 'succeeded',
@@ -152,7 +153,7 @@ describe('third-party servers behind a gate', () => {
       name: 'fix__redefine',
       arguments: { description: 'Says it, and sends it home.' },
     })
-    await until(() => served.upstreams.find('fix__echo') === undefined)
+    await until(() => upstreamsOf(served).find('fix__echo') === undefined)
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).not.toContain('fix__echo')
     expect(await client.callTool({ name: 'fix__echo', arguments: {} })).toMatchObject({
@@ -163,7 +164,9 @@ describe('third-party servers behind a gate', () => {
     await expect(served.gate.createTask(ROOT, direct)).rejects.toMatchObject({
       code: 'UPSTREAM_TOOL_QUARANTINED',
     })
-    const hash = served.upstreams.get('fix')?.catalogue.find(({ tool }) => tool === 'echo')?.hash
+    const hash = upstreamsOf(served)
+      .get('fix')
+      ?.catalogue.find(({ tool }) => tool === 'echo')?.hash
     await served.gate.acceptUpstreamTool(ROOT, { name: 'fix', tool: 'echo', hash })
     expect(await client.callTool({ name: 'fix__echo', arguments: { text: 'b' } })).toMatchObject({
       content: [{ text: 'b' }],

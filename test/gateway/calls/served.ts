@@ -10,6 +10,7 @@ import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { type OpenServer, openServer } from '../../../src/server/open-server.ts'
 import { asCaller, authEnvironment, suiteAuthMode } from '../../support/auth-modes.ts'
 import { PROGRAM, PROGRAM_LISTING } from '../../support/program.ts'
+import { upstreamsOf } from '../../support/tenants.ts'
 
 export interface Served extends OpenServer {
   /** A real client of either era. */
@@ -48,7 +49,7 @@ export async function serve(
     await open.close()
     rmSync(folder, { recursive: true, force: true })
   })
-  await open.upstreams.settled()
+  await upstreamsOf(open).settled()
   return {
     ...open,
     async connect(era = 'legacy', name = 'test') {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { UpstreamRecord } from '../../../src/features/upstreams/shape.ts'
 import type { CallSession } from '../../../src/gateway/upstreams/call-options.ts'
 import type { Upstreams } from '../../../src/gateway/upstreams/upstreams.ts'
+import { upstreamsOf } from '../../support/tenants.ts'
 import { serve } from '../calls/served.ts'
 import { ADA, client as clientOf, until } from '../calls/support.ts'
 import { httpFixture } from '../upstreams/fixture-http.ts'
@@ -170,7 +171,7 @@ describe('clients of a shared and of an isolated upstream', () => {
       isolation: 'per_session',
       max_session_connections: 100,
     })
-    const { gate, upstreams } = await serve([many])
+    const { gate, upstreams: registries } = await serve([many])
     const instances = Array.from({ length: 100 }, (_, i) => `client ${i}`)
     const call = { upstream: 'counter', tool: 'count', arguments: {} }
     const results = await Promise.all(
@@ -184,6 +185,6 @@ describe('clients of a shared and of an isolated upstream', () => {
     expect(started()).toHaveLength(101)
     for (const instance of instances) await gate.clientLeft('default', instance, undefined)
     await until(() => running().length === 1)
-    expect(upstreams.get('counter')?.health.sessions).toBe(0)
+    expect(upstreamsOf({ upstreams: registries }).get('counter')?.health.sessions).toBe(0)
   }, 90_000)
 })

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Authenticator } from '../../../src/auth/credential.ts'
+import { loadConfig } from '../../../src/config/index.ts'
 import { type Gate, openGate } from '../../../src/features/gate.ts'
 import { createLogger } from '../../../src/http/log.ts'
 import { openUpstreams, readUpstreams } from '../../../src/server/gateway.ts'
@@ -11,30 +12,27 @@ import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import { cli, startServer as startProcess, testFolder } from '../../cli/support.ts'
 import { authSettings, personKey } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
+import { upstreamsOf } from '../../support/tenants.ts'
 import { httpFixture } from './fixture-http.ts'
 import { program, textOf, until } from './support.ts'
 
 const policies = (gate: Gate, rules: readonly object[]) =>
   Promise.all(rules.map((rule) => gate.putPolicy(admin(), rule)))
 
-const VALUES: Parameters<typeof openUpstreams>[0] & Parameters<typeof readUpstreams>[0] = {
-  upstreams_file: null,
-  upstream_private: ['127.0.0.1'],
-  upstream_credentials: ['env:HOME'],
-  egress_allow_http: false,
-}
+const SETTINGS = { upstream_private: ['127.0.0.1'], upstream_credentials: ['env:HOME'] }
 
 const MISSING = { type: 'stdio', command: '/nowhere/to/be/found', args: [], env: {} } as const
 
 /** A server with upstreams, and the CLI connected to it. */
-async function serve(values: Partial<typeof VALUES> = {}) {
+async function serve(settings: Readonly<Record<string, unknown>> = {}) {
   const store = await openSqliteStore({ path: ':memory:' })
-  const whole = { ...VALUES, ...values }
-  const upstreams = await openUpstreams(whole, store, {
+  const config = loadConfig({ env: {}, flags: { ...SETTINGS, ...settings } })
+  const registries = openUpstreams(config, store, {
     logger: createLogger('silent'),
-    fixed: readUpstreams(whole),
+    fixed: readUpstreams(config),
+    secrets: [],
   })
-  const gate = openGate({ store, upstreams })
+  const gate = openGate({ store, upstreams: registries })
   const server = await startServer({
     gate,
     authenticator: new Authenticator(authSettings('insecure development')),
@@ -43,10 +41,11 @@ async function serve(values: Partial<typeof VALUES> = {}) {
   })
   onTestFinished(async () => {
     await server.close()
-    await upstreams.close()
+    await registries.close()
     await gate.close()
   })
-  await upstreams.start()
+  await registries.start()
+  const upstreams = upstreamsOf({ upstreams: registries })
   await upstreams.settled()
   const ask = (...args: string[]) =>
     cli(['upstreams', ...args], {

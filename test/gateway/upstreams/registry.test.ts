@@ -188,9 +188,19 @@ describeGates('the upstream registry', (open) => {
     )
   })
 
-  it('the registry belongs to one tenant', async () => {
+  it('a tenant without upstreams lists none and finds none of another tenant', async () => {
+    const { url } = await httpFixture('modern')
     const { gate } = await withUpstreams(open)
-    await expect(gate.listUpstreams(admin('elsewhere'), {})).rejects.toMatchObject(fault('NOT_CONFIGURED'))
+    await gate.addUpstream(admin(), at(url))
+    const { name } = at(url)
+    const other = admin('elsewhere')
+    expect(await gate.listUpstreams(other, {})).toEqual({ upstreams: [], next_cursor: null })
+    expect(await gate.removeUpstream(other, { name })).toEqual({ name, removed: false })
+    const accepting = gate.acceptUpstreamTool(other, { name, tool: 'echo', hash: '0'.repeat(64) })
+    for (const refused of [gate.getUpstream(other, { name }), accepting]) {
+      await expect(refused).rejects.toMatchObject(fault('UPSTREAM_NOT_FOUND'))
+    }
+    expect((await gate.listUpstreams(admin(), {})).upstreams).toHaveLength(1)
   })
 
   it('the registry is NOT_CONFIGURED without its setting', async () => {
@@ -198,6 +208,14 @@ describeGates('the upstream registry', (open) => {
     await expect(gate.listUpstreams(admin(), {})).rejects.toMatchObject(
       fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] }),
     )
+  })
+
+  it('an upstream is refused if the server has as many as it can', async () => {
+    const { gate, upstreams } = await withUpstreams(open, { hasRoom: () => false })
+    await expect(gate.addUpstream(admin(), at('http://127.0.0.1:9/mcp'))).rejects.toMatchObject(
+      fault('VALIDATION_ERROR', { problem: expect.stringContaining('this server can have') }),
+    )
+    expect(upstreams.list()).toEqual([])
   })
 
   it('registered upstreams survive a restart', async () => {

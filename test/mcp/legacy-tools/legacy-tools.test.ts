@@ -7,6 +7,7 @@ import { LEGACY_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { MAIL } from '../../email/support.ts'
 import { caller } from '../../support/gates.ts'
+import { commonMail } from '../../support/tenants.ts'
 import { bareCall, contentOf, type Options, startMcp } from '../endpoint.ts'
 import { TRANSPORTS, type Transport } from './transports.ts'
 
@@ -27,7 +28,9 @@ class Notes implements Memory {
   }
 }
 
-const mail = (store: Store) => ({ mail: new EmailQueue({ entries: store.entries, settings: MAIL }) })
+const mail = (store: Store) => ({
+  mail: commonMail(new EmailQueue({ entries: store.entries, settings: MAIL })),
+})
 
 async function queue({ call }: Transport, args: object = {}) {
   const { task_id } = await call('queue_task', { ...KEE, task_type: 'consult', params: { n: 1 }, ...args })

@@ -9,6 +9,7 @@ import { MAIL } from '../../email/settings.ts'
 import { registryOn } from '../../gateway/upstreams/support.ts'
 import { personKey } from '../../support/auth-modes.ts'
 import { FakeSessions, session } from '../../support/fake-sessions.ts'
+import { commonMail, onlyUpstreams } from '../../support/tenants.ts'
 import { type McpServer, modernCall, startMcp } from '../endpoint.ts'
 
 const ROOT: Caller = { tenant: 'default', principal: { kind: 'human', id: 'root' }, role: 'admin' }
@@ -29,7 +30,8 @@ async function start() {
     parts: async (store) => {
       const upstreams = await registryOn(store)
       tenant = upstreams.tenant
-      return { upstreams, mail: new EmailQueue({ entries: store.entries, settings: MAIL }) }
+      const mail = new EmailQueue({ entries: store.entries, settings: MAIL })
+      return { upstreams: onlyUpstreams(upstreams), mail: commonMail(mail) }
     },
   })
   return { server, tenant }

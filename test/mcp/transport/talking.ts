@@ -73,7 +73,7 @@ export async function startTalking(gate: Gate, limits: Partial<SessionLimits> = 
       // Its resources are not those of the gate.
       watchResource: async () => () => {},
       capabilities: () => ({
-        ...definition.capabilities('legacy'),
+        ...definition.capabilities('legacy', 'default'),
         logging: {},
         resources: { subscribe: true, listChanged: true },
       }),

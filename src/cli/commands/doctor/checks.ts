@@ -60,13 +60,14 @@ function missingPackages(config: Config): Finding[] {
 }
 
 /** The files that a server reads when it starts, with the same readers. */
-async function checkFiles({ server }: Config): Promise<Finding[]> {
-  const { task_types_file: types, policies_file: policies, upstreams_file: upstreams } = server
-  const upstreamSource = upstreams ?? (server.upstream_private.length > 0 ? 'no file' : null)
+async function checkFiles(config: Config): Promise<Finding[]> {
+  const { task_types_file: types, policies_file: policies, upstreams_file: upstreams } = config.server
+  const hasPrivate = [...config.tenants.values()].some(({ upstream_private }) => upstream_private.length > 0)
+  const upstreamSource = upstreams ?? (hasPrivate ? 'no file' : null)
   const findings = [
     await checkFile('types', types, readTypesFile),
     await checkFile('policies', policies, rulesOf),
-    await checkFile('upstreams', upstreamSource, async () => safeUpstreams(server)),
+    await checkFile('upstreams', upstreamSource, async () => safeUpstreams(config)),
   ]
   return findings.flat()
 }
@@ -88,8 +89,8 @@ function checkCertificate(server: Config['server']): Finding[] {
 }
 
 /** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
-async function safeUpstreams(server: Config['server']): Promise<readonly unknown[]> {
-  const upstreams = readUpstreams(server)
+async function safeUpstreams(config: Config): Promise<readonly unknown[]> {
+  const upstreams = readUpstreams(config).map(({ record }) => record)
   checkKeyExposure(upstreams, warn)
   return upstreams
 }

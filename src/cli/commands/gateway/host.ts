@@ -169,7 +169,7 @@ function readingRules(upstream: string, tools: readonly Named[]) {
 async function introduce(
   output: Output,
   { server }: Config,
-  { url, gate, upstreams }: OpenServer,
+  { url, gate }: OpenServer,
   name: string,
   allow: GatewayRequest['allow'],
 ): Promise<void> {
@@ -178,7 +178,7 @@ async function introduce(
     warn('No key is required: every program on this machine can call these tools. See ASYNCGATE_API_KEY.')
   }
   output.print(`  ${await upstreamLineOf(gate, name)}`)
-  const { prompts, resources } = upstreams.offers()
+  const { prompts, resources } = gate.upstreamOffers(DEFAULT_TENANT)
   if (prompts.length + resources.length > 0) {
     const how = allow === 'none' ? 'need your approval' : 'need no approval'
     output.print(`  ${name}: ${prompts.length} prompts and ${resources.length} resources ${how}.`)

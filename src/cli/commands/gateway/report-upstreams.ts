@@ -1,27 +1,39 @@
 import { type Caller, DEFAULT_TENANT, OPERATOR } from '../../../core/principal.ts'
 import type { Gate } from '../../../features/gate.ts'
 import type { RuledUpstream } from '../../../features/upstreams/upstreams.ts'
+import type { Upstreams } from '../../../gateway/upstreams/upstreams.ts'
+import { shownName } from '../../../server/gateway.ts'
 import type { OpenServer } from '../../../server/open-server.ts'
 import { type Output, warn } from '../../output.ts'
 import type { Companion } from '../../server-process.ts'
 
 /** Starting a server implies the permission to see its upstreams. */
-const CALLER: Caller = { tenant: DEFAULT_TENANT, principal: OPERATOR, role: 'admin' }
+const callerIn = (tenant: string): Caller => ({ tenant, principal: OPERATOR, role: 'admin' })
 
 /** Prints for each upstream, once it was tried, how many of its tools are allowed, need approval or are blocked. */
 export function reportUpstreams(output: Output, { gate, upstreams }: OpenServer): Companion {
   let isStopped = false
-  const report = async (name: string) => {
-    await upstreams.settled(name)
-    if (isStopped || upstreams.get(name) === undefined) return
-    const upstream = await gate.getUpstream(CALLER, { name })
-    output.event({ event: 'upstream', name, state: upstream.health.state, ...countsOf(upstream) })
-    output.print(`  ${upstreamLine(upstream)}`)
-  }
-  for (const { name } of upstreams.list()) {
-    report(name).catch((error: unknown) => {
-      if (!isStopped) warn(`The policy for the tools of ${name} could not be determined: ${error}`)
+  const report = async (tenant: string, registry: Upstreams, name: string) => {
+    await registry.settled(name)
+    if (isStopped || registry.get(name) === undefined) return
+    const upstream = await gate.getUpstream(callerIn(tenant), { name })
+    output.event({
+      event: 'upstream',
+      ...(tenant !== DEFAULT_TENANT && { tenant }),
+      name,
+      state: upstream.health.state,
+      ...countsOf(upstream),
     })
+    output.print(`  ${upstreamLine(upstream, shownName(tenant, name))}`)
+  }
+  for (const { tenant, upstreams: registry } of upstreams.all) {
+    for (const { name } of registry.list()) {
+      report(tenant.name, registry, name).catch((error: unknown) => {
+        if (isStopped) return
+        const shown = shownName(tenant.name, name)
+        warn(`The policy for the tools of ${shown} could not be determined: ${error}`)
+      })
+    }
   }
   return {
     async stop() {
@@ -30,13 +42,13 @@ export function reportUpstreams(output: Output, { gate, upstreams }: OpenServer)
   }
 }
 
-/** The summary line of one upstream. */
+/** The summary line of one upstream of the default tenant. */
 export async function upstreamLineOf(gate: Gate, name: string): Promise<string> {
-  return upstreamLine(await gate.getUpstream(CALLER, { name }))
+  return upstreamLine(await gate.getUpstream(callerIn(DEFAULT_TENANT), { name }), name)
 }
 
-function upstreamLine(upstream: RuledUpstream): string {
-  const { name, health } = upstream
+function upstreamLine(upstream: RuledUpstream, name: string): string {
+  const { health } = upstream
   if (health.state === 'disabled') return `${name}: disabled.`
   if (health.state !== 'ready') {
     return `${name}: not connected: ${health.last_error?.message ?? 'it has not responded yet.'}`
