@@ -1,16 +1,19 @@
 import { defineConfig } from 'vitest/config'
 
-/** Suites that also run in the authentication modes that they do not choose themselves, on one store. */
-const IN_EVERY_AUTH_MODE = [
+/** Suites that also run with a shared key, where requests name their callers, on one store. */
+const WITH_SHARED_KEY = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
-  'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools,type-tools}.test.ts',
+  'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools}.test.ts',
 ]
 
-/** Suites that also run where people have their own keys, which is the strictest mode. Programs use the shared key there too. */
-const WITH_ADMIN_KEYS = [
-  'test/mcp/**/{input-required,own-reads,sessions}.test.ts',
+/** Suites that also run where people have their own keys. Their servers read keys from settings. */
+const WITH_ADMIN_KEYS = ['test/gateway/calls/{clients,served}.test.ts', 'test/mcp/reads/own-reads.test.ts']
+
+/** Suites that also run where every caller has a key of its own, which is the strictest mode. */
+const WITH_ISSUED_KEYS = [
+  'test/http/{errors,events,lease-protocol,operations,worker-port}.test.ts',
+  'test/mcp/**/{input-required,operation-tools,sessions,task-calls,type-tools}.test.ts',
   'test/client/client.test.ts',
-  'test/gateway/calls/{clients,served}.test.ts',
   'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
 
@@ -51,8 +54,8 @@ export default defineConfig({
         test: { ...SHARED, name: 'insecure development', include: ['test/**/*.test.ts'], exclude: ISOLATED },
       },
       { test: { ...SHARED, name: 'isolated', include: ISOLATED, isolate: true } },
-      inAuthMode('shared key', IN_EVERY_AUTH_MODE),
-      inAuthMode('shared key and admin keys', [...IN_EVERY_AUTH_MODE, ...WITH_ADMIN_KEYS]),
+      inAuthMode('shared key and admin keys', [...WITH_SHARED_KEY, ...WITH_ADMIN_KEYS]),
+      inAuthMode('issued keys', WITH_ISSUED_KEYS),
     ],
   },
 })

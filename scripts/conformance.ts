@@ -1,21 +1,26 @@
 /**
- * Runs the official conformance suite of MCP against the fixture server, with the fast path on and off, and fails
- * unless every scenario that a revision requires of servers has run and passed.
+ * Runs the official conformance suite of MCP against the fixture server, with the fast path on and off, and against the
+ * authorization server. Fails unless every scenario that a revision requires of servers, and every scenario for
+ * authorization servers, has run and passed.
  */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { z } from 'zod'
-
-const run = promisify(execFile)
-const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
-const SUITE = 'node_modules/@modelcontextprotocol/conformance'
+import { runAuthorization } from './conformance/authorization.ts'
+import {
+  type Checks,
+  collectChecks,
+  count,
+  here,
+  problem,
+  run,
+  SCRIPT,
+  SUITE,
+  suiteNode,
+} from './conformance/suite.ts'
 
 interface Round {
   readonly name: string
@@ -38,15 +43,6 @@ const Requirements = z.object({
   server: z.array(z.string()),
   not_scored: z.array(z.object({ scenario: z.string(), leg: z.string() })).default([]),
 })
-const Checks = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }))
-type Checks = z.infer<typeof Checks>
-
-/** The suite needs Node 22; on an older version it runs under the npm package `node`. */
-async function suiteNode(): Promise<string> {
-  if (Number.parseInt(process.versions.node, 10) >= 22) return process.execPath
-  const { stdout } = await run('npx', ['--yes', '-p', 'node@24', 'node', '-p', 'process.execPath'])
-  return stdout.trim()
-}
 
 async function startFixture(flags: readonly string[]) {
   const script = here('test/conformance/fixture-server.ts')
@@ -63,37 +59,12 @@ async function startFixture(flags: readonly string[]) {
   return { url: z.string().parse(url), stop: () => child.kill() }
 }
 
-/** The checks of each executed scenario. */
 async function runSuite(node: string, url: string, revision: string): Promise<Map<string, Checks>> {
-  const results = mkdtempSync(join(tmpdir(), 'conformance-'))
-  const options = ['server', '--url', url, '--requirements', revision, '-o', results]
-  try {
+  return collectChecks('server-', async (results) => {
+    const options = ['server', '--url', url, '--requirements', revision, '-o', results]
     // The exit code is 0 even if every scenario was skipped, so only the results count.
-    await run(node, [here(`${SUITE}/dist/index.js`), ...options], { maxBuffer: 64 * 1024 * 1024 }).catch(
-      () => {},
-    )
-    return new Map(
-      readdirSync(results).flatMap((folder) => {
-        const file = join(results, folder, 'checks.json')
-        // A skipped scenario leaves an empty folder.
-        if (!existsSync(file)) return []
-        const scenario = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '')
-        return [[scenario, Checks.parse(JSON.parse(readFileSync(file, 'utf8')))]]
-      }),
-    )
-  } finally {
-    rmSync(results, { recursive: true, force: true })
-  }
-}
-
-const count = (checks: Checks, status: string) => checks.filter((check) => check.status === status).length
-
-/** Why a scenario does not count as passed; undefined if it does. */
-function problem(checks: Checks | undefined): string | undefined {
-  if (checks === undefined) return 'did not run'
-  const failures = checks.filter((check) => check.status === 'FAILURE')
-  if (failures.length > 0) return failures.map((check) => `${check.id}: ${check.errorMessage}`).join('; ')
-  return count(checks, 'SUCCESS') === 0 ? 'checked nothing' : undefined
+    await run(node, [SCRIPT, ...options], { maxBuffer: 64 * 1024 * 1024 }).catch(() => {})
+  })
 }
 
 async function runRound(node: string, round: Round): Promise<boolean> {
@@ -149,4 +120,5 @@ function judgeTasks(scenarios: readonly string[], results: ReadonlyMap<string, C
 const node = await suiteNode()
 let passed = true
 for (const round of rounds) passed = (await runRound(node, round)) && passed
+passed = (await runAuthorization(node)) && passed
 if (!passed) process.exitCode = 1

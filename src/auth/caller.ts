@@ -143,7 +143,9 @@ function boundCaller(
   const { principal } = credential
   const { shape } = operation.input
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
-  if (!('principal_id' in shape) && id !== undefined && id !== principal.id) {
+  const kind = 'principal_kind' in shape ? undefined : claimedKind(fields)
+  const isOther = (id !== undefined && id !== principal.id) || (kind !== undefined && kind !== principal.kind)
+  if (!('principal_id' in shape) && isOther) {
     const key = principalKey(principal)
     throw new Fault(
       'FORBIDDEN',
@@ -168,13 +170,20 @@ function namedPrincipal(operation: Called, fields: Fields): { principal: Princip
   }
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id') ?? ownerOf(operation, fields)
   if (id === undefined) return undefined
-  const kind = text(fields, 'principal_kind') ?? 'agent'
-  if (!isPrincipalKind(kind)) throw invalid('principal_kind', 'is not a kind of principal')
-  if (kind === 'system') throw forbidden('system', 'agent')
+  const kind = claimedKind(fields) ?? 'agent'
   return {
     principal: unreserved(withInstance({ kind, id }, fields, 'principal_instance_id')),
     role: ROLE_OF[kind],
   }
+}
+
+/** The kind of principal that a request claims. No request comes from the system. */
+function claimedKind(fields: Fields): Exclude<PrincipalKind, 'system'> | undefined {
+  const kind = text(fields, 'principal_kind')
+  if (kind === undefined) return undefined
+  if (!isPrincipalKind(kind)) throw invalid('principal_kind', 'is not a kind of principal')
+  if (kind === 'system') throw forbidden('system', 'agent')
+  return kind
 }
 
 /** Refuses the names that AsyncGate itself uses, so that no caller can impersonate it. */

@@ -4098,6 +4098,8 @@ export interface GetUsageInput {
   to?: string | undefined
   /** Length of a row. A period has at most 31 days of hours, or 366 days */
   granularity?: 'hour' | 'day' | undefined
+  /** The tenant; your own if absent. Only admins of the tenant default can name another one */
+  tenant?: string | undefined
 }
 
 export interface GetUsageAnswer {

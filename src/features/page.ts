@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
-import { text } from './input.ts'
+import { pageLimit, text } from './input.ts'
 
 /** The paging fields of a list that is small enough for one response. */
 export const optionalPage = {
@@ -11,6 +11,12 @@ export const optionalPage = {
     .optional()
     .describe('Maximum number of items per page; all items if absent'),
   cursor: text(255).optional().describe('next_cursor of the previous page'),
+}
+
+/** The paging fields of a list that is sorted by id. */
+export const idPage = {
+  limit: pageLimit,
+  cursor: text(64).optional().describe('next_cursor of the previous page'),
 }
 
 interface Page<Item> {
@@ -32,4 +38,19 @@ export function pageOf<Item>(
   const items = all.slice(before + 1, end)
   const last = items.at(-1)
   return { items, next_cursor: end < all.length && last !== undefined ? nameOf(last) : null }
+}
+
+/**
+ * One page of a list that is sorted by id. The cursor is the id of the last item before it. `read` returns the items with
+ * an id above `after`, at most `limit`.
+ */
+export async function pageById<Item>(
+  read: (after: string, limit: number) => Promise<readonly Item[]>,
+  idOf: (item: Item) => string,
+  { limit, cursor = '' }: { limit: number; cursor?: string | undefined },
+): Promise<Page<Item>> {
+  const found = await read(cursor, limit + 1)
+  const items = found.slice(0, limit)
+  const last = items.at(-1)
+  return { items, next_cursor: found.length > limit && last !== undefined ? idOf(last) : null }
 }

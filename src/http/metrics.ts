@@ -40,6 +40,7 @@ export class Metrics {
   readonly #unsubscribe: (() => void)[]
   readonly #requests: Histogram<'method' | 'route' | 'status'>
   readonly #deprecated: Counter<'route'>
+  readonly #refused: Counter<'limit'>
   readonly #gauges: ReturnType<typeof createGauges>
   readonly #options: MetricsOptions
 
@@ -55,6 +56,11 @@ export class Metrics {
       ['method', 'route', 'status'],
     )
     this.#deprecated = create.counter('deprecated_requests_total', 'Requests to deprecated routes', ['route'])
+    this.#refused = create.counter(
+      'connections_refused_total',
+      'Connections that were closed because there were too many, of the server or of one address',
+      ['limit'],
+    )
     this.#gauges = createGauges(create)
     this.#unsubscribe = [watchTasks(gate, create), watchCommits(gate, create)]
     options.siblings?.share(async () => {
@@ -69,6 +75,10 @@ export class Metrics {
 
   deprecated(route: string): void {
     this.#deprecated.inc({ route })
+  }
+
+  refusedConnection(limit: 'server' | 'address'): void {
+    this.#refused.inc({ limit })
   }
 
   get contentType(): string {

@@ -102,7 +102,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { server, watch } = createListener(options.certificate, limits, logger, (request, response) =>
     app.handle(request, response),
   )
-  limitConnections(server, limits, reportRefused(logger.warn.bind(logger)))
+  const report = reportRefused(logger.warn.bind(logger))
+  limitConnections(server, limits, (limit) => {
+    metrics.refusedConnection(limit)
+    report(limit)
+  })
   server.on('clientError', respondClientError)
   try {
     await listen(server, host, port)

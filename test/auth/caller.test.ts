@@ -143,12 +143,17 @@ describe('bound credential', () => {
     })
   })
 
-  it.each([{ principal_id: 'bob' }, { agent_id: 'bob' }, { tenant_id: 't2' }])(
-    'a bound credential cannot act as another principal: %o is forbidden',
-    (fields) => {
-      expect(refusal(() => callerOf(BOUND, byAgent, fields)).code).toBe('FORBIDDEN')
-    },
-  )
+  const OTHERS = [
+    { principal_id: 'bob' },
+    { agent_id: 'bob' },
+    { tenant_id: 't2' },
+    { principal_kind: 'human', principal_id: 'alice' },
+    { principal_kind: 'system' },
+  ]
+
+  it.each(OTHERS)('a bound credential cannot act as another principal: %o is forbidden', (fields) => {
+    expect(refusal(() => callerOf(BOUND, byAgent, fields)).code).toBe('FORBIDDEN')
+  })
 })
 
 describe('shared key beside keys of admins', () => {

@@ -9,12 +9,13 @@ import {
   WaitTimeout,
 } from '../../src/client/index.ts'
 import { ROUTES } from '../../src/client/operations.ts'
+import { OPERATOR } from '../../src/core/principal.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { resultsOnDisk } from '../channels/store-on-disk.ts'
 import { serveGate } from '../http/support.ts'
-import { adminKey, authSettings, sharedKey, suiteAuthMode } from '../support/auth-modes.ts'
+import { adminKey, authSettings, callerKey, suiteAuthMode } from '../support/auth-modes.ts'
 import { admin } from '../support/gates.ts'
 import { type Sent, sentOf } from './support.ts'
 
@@ -40,7 +41,13 @@ afterEach(async () => {
 })
 
 function connect(options: Partial<ClientOptions> = {}): Client {
-  return client({ url, key: sharedKey(MODE), ...options })
+  const principal = options.agent === undefined ? OPERATOR : { kind: 'agent' as const, id: options.agent }
+  return client({ url, key: callerKey(MODE, principal, 'agent'), ...options })
+}
+
+/** A client with the key of worker w1. */
+function asWorker(options: Partial<ClientOptions> = {}): Client {
+  return connect({ key: callerKey(MODE, { kind: 'worker', id: 'w1' }, 'worker'), ...options })
 }
 
 /** A fetch that sends every call and then applies `then` to its response. */
@@ -62,14 +69,14 @@ function loseAnswer(): never {
 
 /** Claims the next task as worker w1. */
 async function claim() {
-  const { tasks } = await connect().leaseNext({ worker_id: 'w1', wait_seconds: 10 })
+  const { tasks } = await asWorker().leaseNext({ worker_id: 'w1', wait_seconds: 10 })
   const [offer] = tasks
   if (offer === undefined) throw new Error('there was no work')
   return { worker_id: 'w1', task_id: offer.task_id, lease_id: offer.lease_id }
 }
 
 async function succeed(result: unknown): Promise<void> {
-  await connect().complete({ ...(await claim()), result, artifacts: [{ url: 'file:///x' }] })
+  await asWorker().complete({ ...(await claim()), result, artifacts: [{ url: 'file:///x' }] })
 }
 
 const allTasks = async () => (await gate.listTasks(admin(), {})).tasks
@@ -126,7 +133,7 @@ describe('identity of the caller', () => {
   it('worker calls are made as the worker', async () => {
     const { fetch, sent } = watched()
     await alice.submit('job')
-    await connect({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
+    await asWorker({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
     expect(sent[0]?.body).toEqual({ worker_id: 'w1' })
     expect((await allTasks())[0]?.lease?.worker_id).toBe('w1')
   })
@@ -166,7 +173,7 @@ describe('lost responses', () => {
   it('a call that must not be repeated throws', async () => {
     await alice.submit('job')
     const { fetch, sent } = watched(loseAnswer)
-    const claiming = connect({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
+    const claiming = asWorker({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
     await expect(claiming).rejects.toMatchObject({ code: 'UNREACHABLE', uncertain: true })
     expect(sent).toHaveLength(1)
   })
@@ -243,7 +250,7 @@ describe('wait', () => {
         tell()
       },
     })
-    await connect().ask({ ...(await claim()), kind: 'approval', request: { title: 'Go on?' } })
+    await asWorker().ask({ ...(await claim()), kind: 'approval', request: { title: 'Go on?' } })
     await updated
     await gate.approve(admin(), { task_id: id })
     await succeed('approved')
@@ -293,7 +300,10 @@ describe('run', () => {
 
   it('run throws a failure with its task', async () => {
     const running = alice.run('add').catch((reason: unknown) => reason)
-    await connect().fail({ ...(await claim()), error: { code: 'NO_PAGE', message: 'there is no such page' } })
+    await asWorker().fail({
+      ...(await claim()),
+      error: { code: 'NO_PAGE', message: 'there is no such page' },
+    })
     const error = await running
     expect(error).toBeInstanceOf(TaskFailed)
     expect(error).toMatchObject({
@@ -373,7 +383,7 @@ describe('results in a channel', () => {
   /** Creates a task and completes it. */
   async function done(report: object) {
     const submitted = await alice.submit('job')
-    const worker = connect()
+    const worker = asWorker()
     const { tasks } = await worker.leaseNext({ worker_id: 'w1' })
     const { task_id = '', lease_id = '' } = tasks[0] ?? {}
     await worker.complete({ worker_id: 'w1', task_id, lease_id, result: null, ...report })

@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Authenticator } from '../../src/auth/credential.ts'
+import { IssuedKeys } from '../../src/auth/issued-keys.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import { createMcpEndpoint } from '../../src/mcp/transport/endpoint.ts'
@@ -30,9 +31,10 @@ export async function serveHttp(
   onError: (error: unknown) => void,
   maxBodyBytes = 1024 * 1024,
 ): Promise<HttpServer> {
+  const issued = new IssuedKeys(gate.keys, onError)
   const shared = {
     gate,
-    authenticator: new Authenticator(authSettings(mode)),
+    authenticator: new Authenticator(authSettings(mode), issued),
     guard: { allowed_hosts: [], allowed_origins: [] },
     maxBodyBytes,
   }
@@ -43,6 +45,7 @@ export async function serveHttp(
     send: (sent) => send(agent, server.port, sent),
     async close() {
       agent.destroy()
+      issued.stop()
       await mcp.close()
       await server.close()
     },

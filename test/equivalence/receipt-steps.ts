@@ -8,7 +8,6 @@ export const receiptSteps: readonly Step[] = [
   ok('list_open_obligations', { ...ALICE, limit: 1 }, { open_obligations: [{}] }, 'owed'),
   ok('list_open_obligations', { ...ALICE, since_receipt_id: '$owed.cursor' }, { cursor: null }),
   no('list_open_obligations', { ...ALICE, since_receipt_id: NOWHERE }, 'VALIDATION_ERROR'),
-  no('list_open_obligations', { ...ALICE, principal_kind: 'system' }, 'FORBIDDEN'),
 
   ok(
     'bootstrap',

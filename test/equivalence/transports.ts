@@ -9,6 +9,7 @@ import { serveStdioMcp } from '../../src/mcp/transport/stdio.ts'
 import { bareCall, META, modernPost, type Post } from '../mcp/endpoint.ts'
 import { AUTH_MODES, type AuthMode, asCaller, authSettings, type Fields } from '../support/auth-modes.ts'
 import { PROGRAM, PROGRAM_LISTING } from '../support/program.ts'
+import { callersOf } from './callers.ts'
 import { type Received, restRequest, type Sent, serveHttp } from './http.ts'
 import type { JsonFields } from './step.ts'
 import type { World } from './world.ts'
@@ -64,11 +65,12 @@ async function proven(input: Fields): Promise<{ credential: Credential; rest: Fi
 
 async function overRest(world: World, mode: AuthMode): Promise<Transport> {
   const server = await serveAll(world, mode)
+  const callers = await callersOf(world, mode)
   return {
     async call(operation, input, oneServer) {
-      const { headers, fields } = asCaller(mode, input)
+      const { headers, fields } = await callers.request(input, operation)
       const { status, body } = await server.send({ ...restRequest(operation, fields), headers }, oneServer)
-      if (status === 200) return { answer: body }
+      if (status === 200) return { answer: callers.visible(body) }
       const { request_id, ...error } = HttpError.parse(body)
       if (status !== ERRORS[error.code].http) throw new Error(`${error.code} came with status ${status}`)
       return { error }
@@ -126,11 +128,12 @@ async function overMcp(
       oneServer,
     )
   }
-  const { headers } = asCaller(mode, {})
+  const callers = await callersOf(world, mode)
+  const { headers } = await callers.request({})
   for (const message of before) await post({ ...message, headers: { ...message.headers, ...headers } })
   return {
     async call(operation, input, oneServer) {
-      const { headers, fields } = asCaller(mode, input)
+      const { headers, fields } = await callers.request(input, operation)
       const message = make(`asyncgate.${operation.name}`, fields)
       const { status, body } = await post(
         { ...message, headers: { ...message.headers, ...headers } },
@@ -138,7 +141,7 @@ async function overMcp(
       )
       if (status !== 200) throw new Error(`the call came back with status ${status}: ${JSON.stringify(body)}`)
       const outcome = toolOutcome(body)
-      if ('answer' in outcome) return outcome
+      if ('answer' in outcome) return { answer: callers.visible(outcome.answer) }
       const { request_id, ...error } = HttpError.parse(outcome.error)
       return { error }
     },

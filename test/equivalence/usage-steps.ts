@@ -10,6 +10,7 @@ export const usageSteps: readonly Step[] = [
     { ...ROOT, ...PAST },
     { granularity: 'day', rows: [], totals: { tasks: 0, lease_hours: 0, receipt_byte_hours: 0, calls: 0 } },
   ),
+  ok('get_usage', { ...ROOT, ...PAST, tenant: 'guest' }, { rows: [] }),
   no('get_usage', { ...BOB, ...PAST }, 'FORBIDDEN'),
   no('get_usage', { ...ROOT, granularity: 'week' }, 'VALIDATION_ERROR'),
   no('get_usage', { ...ROOT, from: PAST.to, to: PAST.from }, 'VALIDATION_ERROR'),

@@ -170,6 +170,7 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
     principal: often(of('agent:alice'), of('alice')),
     bypass: often(of(null, { reason: 'test' }), of({ reason: '' })),
   },
+  get_usage: { tenant: often(of('guest'), of('')) },
   get_limits: { tenant: often(of('guest'), of('')) },
   get_policy: { id: of('r1', 'r2', 'none') },
   remove_policy: { id: of('r1', 'r2', 'none') },

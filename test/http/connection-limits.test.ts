@@ -62,6 +62,7 @@ async function isServed(url: string): Promise<boolean> {
   return response.ok
 }
 
+const LAST_REQUEST = 'HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
 const POST = 'POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
 
 describeGates(
@@ -173,16 +174,20 @@ describeGates(
       held[0]?.socket.destroy()
       await delay(100)
       const next = await raw(port)
-      next.socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-      expect(await next.closed).toMatch(/^HTTP\/1\.1 200 /)
+      next.socket.write(`GET /metrics ${LAST_REQUEST}`)
+      const response = await next.closed
+      expect(response).toMatch(/^HTTP\/1\.1 200 /)
+      expect(response).toContain('asyncgate_connections_refused_total{limit="address"} 1')
     })
 
     it('a server has a limited number of connections', async () => {
       const { port } = await start({ connections: 2 })
-      await raw(port)
+      const first = await raw(port)
       await raw(port)
       const refused = await raw(port)
       expect(await refused.closed).toBe('')
+      first.socket.write(`GET /metrics ${LAST_REQUEST}`)
+      expect(await first.closed).toContain('asyncgate_connections_refused_total{limit="server"} 1')
     })
 
     it('an idle connection is closed', async () => {

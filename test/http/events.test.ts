@@ -5,7 +5,7 @@ import { asCaller, suiteAuthMode } from '../support/auth-modes.ts'
 import { agent, describeGates } from '../support/gates.ts'
 import { ask, soon } from '../support/steps.ts'
 import { EventStream } from './event-stream.ts'
-import { createTask, heldTask, readAnswer, type Served, serveGate, servers } from './support.ts'
+import { createTask, heldTask, ROOT, readAnswer, type Served, serveGate, servers } from './support.ts'
 
 const ALICE = { principal_id: 'alice' }
 
@@ -219,7 +219,7 @@ describeGates('the event stream', (open, storeName) => {
     const served = await serve()
     const reader = await listen(served, 'principal_id=alice')
     const slow = connect(served.port, '127.0.0.1')
-    const { authorization = '' } = asCaller(suiteAuthMode(), {}).headers
+    const { authorization = '' } = asCaller(suiteAuthMode(), { principal_id: 'alice' }).headers
     slow.write(
       `GET /v1/events?principal_id=alice HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\n\r\n`,
     )
@@ -232,7 +232,8 @@ describeGates('the event stream', (open, storeName) => {
       principal_ai: 'y'.repeat(250),
     }))
     let created = 0
-    const streaming = async () => (await served.get('/metrics')).text.includes('asyncgate_event_streams 2')
+    const streaming = async () =>
+      (await served.get('/metrics', ROOT)).text.includes('asyncgate_event_streams 2')
     while (await streaming()) {
       await served.gate.createTasks(agent(), { tasks })
       created += tasks.length
@@ -255,7 +256,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(text).toMatch(/^: .*\n\n$/)
     stream.close()
     await vi.waitFor(async () => {
-      expect((await served.get('/metrics')).text).toContain('asyncgate_event_streams 0')
+      expect((await served.get('/metrics', ROOT)).text).toContain('asyncgate_event_streams 0')
     })
   })
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { restRequest } from '../equivalence/http.ts'
 import { bareCall } from '../mcp/endpoint.ts'
-import { AUTH_MODES, authSettings, personKey, sharedKey } from '../support/auth-modes.ts'
+import { AUTH_MODES, authSettings, callerKey, personKey } from '../support/auth-modes.ts'
 import { admin, agent, describeGates } from '../support/gates.ts'
 import { PROGRAM } from '../support/program.ts'
 import { members, serveGate } from './support.ts'
@@ -36,7 +36,7 @@ it('operations that decide or change what has to be decided require a person', (
 })
 
 describe.each(AUTH_MODES)('decisions with %s', (mode) => {
-  const key = sharedKey(mode)
+  const key = callerKey(mode, { kind: 'agent', id: 'planner' }, 'agent')
   const shared = key === undefined ? {} : { authorization: `Bearer ${key}` }
 
   describeGates('operations that need a person', (open) => {
@@ -73,7 +73,7 @@ describe.each(AUTH_MODES)('decisions with %s', (mode) => {
       const { send } = await serveGate(gate, { auth: authSettings(mode) })
       await gate.putPolicy(admin(), { id: 'look', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })
       const { task_id } = await gate.createTask(agent('alice'), { type: 'pay' })
-      const headers = { authorization: `Bearer ${personKey('maria')}` }
+      const headers = { authorization: `Bearer ${personKey('maria', mode)}` }
       expect(await send('POST', `/v1/approvals/${task_id}/approve`, {}, headers)).toMatchObject({
         status: 200,
         body: { state: 'approved', decided_by: { kind: 'human', id: 'maria' } },

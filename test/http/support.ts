@@ -1,6 +1,5 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { Authenticator, type AuthSettings, type TokenVerifier } from '../../src/auth/credential.ts'
-import { IssuedKeys } from '../../src/auth/issued-keys.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import { Clients } from '../../src/http/clients.ts'
 import type { GuardSettings } from '../../src/http/guard.ts'
@@ -8,6 +7,7 @@ import type { Logger } from '../../src/http/log.ts'
 import { createMcpEndpoint } from '../../src/mcp/transport/endpoint.ts'
 import { startServer } from '../../src/server/http-server.ts'
 import { type AuthMode, asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'
+import { verifierOf } from '../support/caller-keys.ts'
 import type { Bench, Open, OpenOptions } from '../support/gates.ts'
 
 export const KEY = 'a-shared-key-for-tests'
@@ -56,7 +56,7 @@ export function servers(open: Open) {
 /** A server that closes with the gate, after its clients have disconnected. */
 export async function serveGate(gate: Gate, options: ServeOptions = {}) {
   const mode = options.auth === undefined ? suiteAuthMode() : undefined
-  const issued = new IssuedKeys(gate.keys, () => {})
+  const issued = verifierOf(gate.keys)
   const shared = {
     gate,
     authenticator: new Authenticator(options.auth ?? authSettings(suiteAuthMode()), issued, options.tokens),
@@ -98,11 +98,16 @@ export async function serveGate(gate: Gate, options: ServeOptions = {}) {
   }
 }
 
+/** Requests that need not repeat the worker that makes them, or name it in their path. */
+const OF_WORKER = /^\/(?:lease|workers?)\/|^\/v1\/workers\/([^/]+)\/(?:heartbeat|unregister)$/
+
 class Client {
   readonly #port: number
   readonly #agent = new Agent({ keepAlive: true })
 
   readonly #mode: AuthMode | undefined
+  /** The worker that the last request named. */
+  #worker = 'w1'
 
   /** With a mode, each request carries the credential of the caller that it names. */
   constructor(port: number, mode?: AuthMode) {
@@ -111,7 +116,7 @@ class Client {
   }
 
   get = (path: string, query: Members = {}, headers: Members = {}): Promise<Answer> => {
-    const asked = this.#asCaller(query)
+    const asked = this.#asCaller(path, query)
     const pairs = Object.entries(asked.fields).map(([name, value]): [string, string] => [name, String(value)])
     const search = new URLSearchParams(pairs).toString()
     return this.send('GET', search === '' ? path : `${path}?${search}`, undefined, {
@@ -122,12 +127,18 @@ class Client {
 
   post = (path: string, body: unknown = {}, headers: Members = {}): Promise<Answer> => {
     if (typeof body === 'string') return this.send('POST', path, body, headers)
-    const asked = this.#asCaller(members(body))
+    const asked = this.#asCaller(path, members(body))
     return this.send('POST', path, asked.fields, { ...asked.headers, ...headers })
   }
 
-  #asCaller(fields: Members) {
-    return this.#mode === undefined ? { headers: {}, fields } : asCaller(this.#mode, fields)
+  #asCaller(path: string, fields: Members) {
+    if (this.#mode === undefined) return { headers: {}, fields }
+    const { worker_id, principal_id } = fields
+    if (typeof worker_id === 'string') this.#worker = worker_id
+    const ofWorker = principal_id === undefined && worker_id === undefined ? OF_WORKER.exec(path) : null
+    if (ofWorker === null) return asCaller(this.#mode, fields)
+    const id = decodeURIComponent(ofWorker[1] ?? this.#worker)
+    return { headers: asCaller(this.#mode, { worker_id: id }).headers, fields }
   }
 
   /** A string is sent unchanged, any other body as JSON. */

@@ -13,7 +13,7 @@ import {
 } from '../../src/mcp/transport/endpoint.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'
+import { asCaller, authenticatorOf, suiteAuthMode } from '../support/auth-modes.ts'
 import { PROGRAM } from '../support/program.ts'
 
 export const MODERN = '2026-07-28'
@@ -224,9 +224,10 @@ function settings({
   allowed,
 }: Options): Omit<McpEndpointOptions, 'gate'> {
   return {
-    authenticator: new Authenticator(
-      apiKey === undefined ? authSettings(suiteAuthMode()) : { api_key: apiKey, allow_insecure_dev: false },
-    ),
+    authenticator:
+      apiKey === undefined
+        ? authenticatorOf(suiteAuthMode())
+        : new Authenticator({ api_key: apiKey, allow_insecure_dev: false }),
     guard: { allowed_hosts: allowed?.hosts ?? [], allowed_origins: allowed?.origins ?? [] },
     maxBodyBytes: maxBodyBytes ?? 1024 * 1024,
     ...(fastPath !== undefined && { fastPath }),

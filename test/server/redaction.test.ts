@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startCli, startServer, testFolder } from '../cli/support.ts'
+import { Browser } from '../oauth/fake-browser.ts'
+import { begin, finish, REDIRECT, refresh } from '../oauth/support.ts'
 import { freshDatabase, postgresUrl, restrictedRole } from '../support/postgres.ts'
+import { findSecrets } from '../support/secret-search.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -24,33 +27,8 @@ const SECRETS = {
   imap: secret('imap'),
   gist: secret('gist'),
   upstream: secret('upstream'),
+  provider: secret('provider'),
   token: `eyJhbGciOiJSUzI1NiJ9.${randomBytes(24).toString('base64url')}.${randomBytes(24).toString('base64url')}`,
-}
-
-/** The texts in which a secret would be found. */
-function formsOf(value: string): string[] {
-  const bytes = Buffer.from(value)
-  return [
-    value,
-    bytes.toString('base64').replace(/=+$/, ''),
-    bytes.toString('base64url'),
-    encodeURIComponent(value),
-    new URLSearchParams({ value }).toString().slice('value='.length),
-    JSON.stringify(value).slice(1, -1),
-    bytes.toString('hex'),
-  ]
-}
-
-/** What the outputs show of the secrets, as "name in output". */
-function findSecrets(
-  secrets: Readonly<Record<string, string>>,
-  outputs: readonly (readonly [string, string])[],
-) {
-  return Object.entries(secrets).flatMap(([name, value]) =>
-    outputs.flatMap(([output, text]) =>
-      formsOf(value).some((form) => text.includes(form)) ? [`${name} in ${output}`] : [],
-    ),
-  )
 }
 
 /** A server that refuses every request, as memory, webhook receiver, upstream and GitHub. */
@@ -114,6 +92,10 @@ describe.skipIf(!postgresUrl())('secrets', () => {
       ASYNCGATE_RESULTS_GIST_API_URL: refuser.url,
       ASYNCGATE_UPSTREAMS_FILE: upstreams,
       ASYNCGATE_UPSTREAM_PRIVATE: '127.0.0.1',
+      ASYNCGATE_OAUTH_SERVER: 'true',
+      ASYNCGATE_OIDC_ISSUER: `${refuser.url}/provider`,
+      ASYNCGATE_OIDC_CLIENT_ID: 'gate',
+      ASYNCGATE_OIDC_CLIENT_SECRET: SECRETS.provider,
       WIKI_TOKEN: SECRETS.upstream,
     }
     const outputs: [string, string][] = []
@@ -162,6 +144,45 @@ describe.skipIf(!postgresUrl())('secrets', () => {
     await record('GET', '/v1/tasks', bearer(rotated.key))
     await record('GET', `/v1/keys/${created.key_id}`, anna)
 
+    // Codes and tokens that are granted, used, replaced, used again and revoked.
+    const { client_id } = JSON.parse(
+      (
+        await record('POST', '/v1/oauth/clients', anna, {
+          client_name: 'My agent',
+          redirect_uris: [REDIRECT],
+        })
+      ).text,
+    )
+    const flow = await begin(server, client_id)
+    const returned = await new Browser().decide(flow.url, 'allow', SECRETS.admin)
+    const tokens = await finish(flow, returned)
+    const renewed = await refresh(flow, tokens.refresh_token ?? '')
+    issued.code = returned.searchParams.get('code') ?? ''
+    issued.verifier = flow.verifier
+    issued.access = tokens.access_token
+    issued.refresh = tokens.refresh_token ?? ''
+    issued.renewedAccess = renewed.access_token
+    issued.renewedRefresh = renewed.refresh_token ?? ''
+    await record('GET', '/v1/tasks', bearer(issued.access))
+    await record('GET', `/v1/tasks?access_token=${issued.access}`)
+    const grants = [
+      { grant_type: 'refresh_token', refresh_token: issued.refresh },
+      { grant_type: 'refresh_token', refresh_token: issued.renewedRefresh },
+      {
+        grant_type: 'authorization_code',
+        code: issued.code,
+        code_verifier: flow.verifier,
+        redirect_uri: REDIRECT,
+      },
+    ]
+    for (const grant of grants) {
+      const refused = await record('POST', '/oauth/token', {}, new URLSearchParams({ ...grant, client_id }))
+      expect(refused.status).toBe(400)
+    }
+    await record('POST', '/oauth/revoke', {}, new URLSearchParams({ token: issued.renewedAccess, client_id }))
+    await record('GET', '/v1/tasks', bearer(issued.renewedAccess))
+    await record('GET', '/v1/oauth/clients', anna)
+
     // Credentials in every place, valid and not.
     for (const value of [SECRETS.wrong, SECRETS.token]) {
       await record('GET', '/v1/tasks', bearer(value))
@@ -177,7 +198,16 @@ describe.skipIf(!postgresUrl())('secrets', () => {
     const signedIn = await record('POST', '/console/login', {}, new URLSearchParams({ key: SECRETS.admin }))
     const cookie = /^[^=]+=([^;]+)/.exec(signedIn.headers.get('set-cookie') ?? '')
     const session = { cookie: cookie?.[0] ?? '' }
-    for (const page of ['approvals', 'tasks', 'keys', 'audit', 'upstreams', 'policies']) {
+    for (const page of [
+      'approvals',
+      'tasks',
+      'keys',
+      'clients',
+      'identities',
+      'audit',
+      'upstreams',
+      'policies',
+    ]) {
       expect((await record('GET', `/console/${page}`, session)).status).toBe(200)
     }
 

@@ -7,7 +7,7 @@ import { type Gate, openGate } from '../../src/features/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { type TaskDefinition, type Worker, type WorkerOptions, worker } from '../../src/worker/index.ts'
 import { members, type ServeOptions, serveGate } from '../http/support.ts'
-import { sharedKey, suiteAuthMode } from '../support/auth-modes.ts'
+import { callerKey, suiteAuthMode } from '../support/auth-modes.ts'
 import { agent } from '../support/gates.ts'
 import { look, soon } from '../support/steps.ts'
 
@@ -161,7 +161,9 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
         workerId: 'w1',
         // Tests share a server, and use one type with different schemas.
         publish: false,
-        ...(options.auth === undefined && { key: sharedKey(suiteAuthMode()) }),
+        ...(options.auth === undefined && {
+          key: callerKey(suiteAuthMode(), { kind: 'worker', id: more.workerId ?? 'w1' }, 'worker'),
+        }),
       } as const
       const made = worker({ ...base, ...more })
       workers.push(made)

@@ -9,12 +9,14 @@ const usage = serverCommand({
     from: text('WHEN', 'from this time on, or how long ago, such as 24h or 7d; default: start of the month'),
     to: text('WHEN', 'before this time; default: now'),
     granularity: text('UNIT', 'one row per hour or day; default: day'),
+    tenant: text('NAME', 'the tenant; default: your own. Another one needs an admin of the tenant default'),
   },
   async run(client, input, output) {
     const usage = await client.call('getUsage', {
       from: pastTime(input, 'from'),
       to: pastTime(input, 'to'),
       granularity: input.text('granularity'),
+      tenant: input.text('tenant'),
     })
     output.result(usage, () => {
       const total = { ...usage.totals, from: 'total' }

@@ -2,24 +2,12 @@ import type { IdentityView } from '../../features/identities/operations.ts'
 import { listIdentities, putIdentity, removeIdentity } from '../../features/identities/operations.ts'
 import { IDENTITY_ROLES } from '../../features/identities/record.ts'
 import { type Html, html } from '../../util/html.ts'
-import {
-  empty,
-  facts,
-  faultBox,
-  form,
-  heading,
-  identifier,
-  line,
-  notice,
-  principal,
-  statusOf,
-  time,
-} from '../components.ts'
-import { itemPath, link, textIn } from '../fields.ts'
+import { facts, form, identifier, line, principal, time } from '../components.ts'
+import { itemPath, textIn } from '../fields.ts'
+import { RECORDS_PER_PAGE, recordList } from '../record-list.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 const LIST = '/console/identities'
-const PAGE = 50
 
 export const identityRoutes = [
   page('/identities', showIdentities),
@@ -44,25 +32,19 @@ export const identityRoutes = [
 ]
 
 async function showIdentities(visit: Visit): Promise<Reply> {
-  const { call, query, token, now, fault } = visit
-  const found = await call(listIdentities, { limit: PAGE, cursor: textIn(query, 'cursor') })
-  const { identities, next_cursor } = found
-  return {
+  const { call, query, token, now } = visit
+  const cursor = textIn(query, 'cursor')
+  const { identities, next_cursor } = await call(listIdentities, { limit: RECORDS_PER_PAGE, cursor })
+  return recordList(visit, {
     title: 'Identities',
     section: 'identities',
-    status: statusOf(fault),
-    body: html`${heading('Identities')}
-${notice(query)}
-${faultBox(fault)}
-<p class="soft">People who can sign in here through the identity provider, if ASYNCGATE_OIDC_ISSUER is set.</p>
-${putForm(visit)}
-${
-  identities.length === 0
-    ? empty('There are no identities.', 'People sign in with their own keys.')
-    : html`<ul class="cards">${identities.map((identity) => card(identity, token, now))}</ul>`
-}
-${next_cursor !== null && html`<p><a class="button" href="${link(LIST, { cursor: next_cursor })}">Next page</a></p>`}`,
-  }
+    path: LIST,
+    about: 'People who can sign in here through the identity provider, if ASYNCGATE_OIDC_ISSUER is set.',
+    forms: putForm(visit),
+    cards: identities.map((identity) => card(identity, token, now)),
+    none: ['There are no identities.', 'People sign in with their own keys.'],
+    next_cursor,
+  })
 }
 
 function putForm({ form: sent, token, fault }: Visit): Html {

@@ -3,28 +3,15 @@ import { SCOPE_DESCRIPTIONS, SCOPES } from '../../core/scopes.ts'
 import { createKey, type getKey, listKeys, revokeKey, rotateKey } from '../../features/keys/operations.ts'
 import { KEY_ROLES } from '../../features/keys/record.ts'
 import { type Html, html } from '../../util/html.ts'
-import {
-  empty,
-  type Fact,
-  facts,
-  faultBox,
-  form,
-  heading,
-  identifier,
-  line,
-  notice,
-  principal,
-  statusOf,
-  time,
-} from '../components.ts'
-import { itemPath, link, textIn } from '../fields.ts'
+import { type Fact, facts, form, heading, identifier, line, principal, time } from '../components.ts'
+import { itemPath, textIn } from '../fields.ts'
+import { RECORDS_PER_PAGE, recordList } from '../record-list.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 type Key = z.output<typeof getKey.output>
 type NewKey = z.output<typeof createKey.output>
 
 const LIST = '/console/keys'
-const PAGE = 50
 
 export const keyRoutes = [
   page('/keys', showKeys),
@@ -55,24 +42,20 @@ export const keyRoutes = [
 ]
 
 async function showKeys(visit: Visit): Promise<Reply> {
-  const { call, query, token, now, fault } = visit
-  const { keys, next_cursor } = await call(listKeys, { limit: PAGE, cursor: textIn(query, 'cursor') })
-  return {
+  const { call, query, token, now } = visit
+  const cursor = textIn(query, 'cursor')
+  const { keys, next_cursor } = await call(listKeys, { limit: RECORDS_PER_PAGE, cursor })
+  return recordList(visit, {
     title: 'Keys',
     section: 'keys',
-    status: statusOf(fault),
-    body: html`${heading('Keys')}
-${notice(query)}
-${faultBox(fault)}
-<p class="soft">Requests with a key come from its principal, with its role. A revoked key is refused within a second.</p>
-${createForm(visit)}
-${
-  keys.length === 0
-    ? empty('There are no keys.', 'Keys of the settings, such as ASYNCGATE_API_KEY, are not listed here.')
-    : html`<ul class="cards">${keys.map((key) => card(key, token, now))}</ul>`
-}
-${next_cursor !== null && html`<p><a class="button" href="${link(LIST, { cursor: next_cursor })}">Next page</a></p>`}`,
-  }
+    path: LIST,
+    about:
+      'Requests with a key come from its principal, with its role. A revoked key is refused within a second.',
+    forms: createForm(visit),
+    cards: keys.map((key) => card(key, token, now)),
+    none: ['There are no keys.', 'Keys of the settings, such as ASYNCGATE_API_KEY, are not listed here.'],
+    next_cursor,
+  })
 }
 
 function createForm({ form: sent, token, fault }: Visit): Html {

@@ -8,25 +8,14 @@ import {
   revokeTokens,
 } from '../../features/oauth/operations.ts'
 import { type Html, html } from '../../util/html.ts'
-import {
-  empty,
-  facts,
-  faultBox,
-  form,
-  heading,
-  identifier,
-  line,
-  notice,
-  statusOf,
-  time,
-} from '../components.ts'
-import { itemPath, link, textIn } from '../fields.ts'
+import { facts, form, identifier, line, time } from '../components.ts'
+import { itemPath, textIn } from '../fields.ts'
+import { RECORDS_PER_PAGE, recordList } from '../record-list.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 type Client = z.output<typeof createOauthClient.output>
 
 const LIST = '/console/clients'
-const PAGE = 50
 
 export const oauthClientRoutes = [
   page('/clients', showClients),
@@ -60,26 +49,21 @@ export const oauthClientRoutes = [
 ]
 
 async function showClients(visit: Visit): Promise<Reply> {
-  const { call, query, token, now, fault } = visit
-  const found = await call(listOauthClients, { limit: PAGE, cursor: textIn(query, 'cursor') })
-  const { clients, next_cursor } = found
-  return {
+  const { call, query, token, now } = visit
+  const cursor = textIn(query, 'cursor')
+  const { clients, next_cursor } = await call(listOauthClients, { limit: RECORDS_PER_PAGE, cursor })
+  return recordList(visit, {
     title: 'OAuth clients',
     section: 'clients',
-    status: statusOf(fault),
-    body: html`${heading('OAuth clients')}
-${notice(query)}
-${faultBox(fault)}
-<p class="soft">Programs that a person can allow to get access tokens from this server, if ASYNCGATE_OAUTH_SERVER is set.</p>
-${createForm(visit)}
-${revokeForm(token)}
-${
-  clients.length === 0
-    ? empty('There are no clients.', 'Clients that use the URL of a metadata document need no registration.')
-    : html`<ul class="cards">${clients.map((client) => card(client, token, now))}</ul>`
-}
-${next_cursor !== null && html`<p><a class="button" href="${link(LIST, { cursor: next_cursor })}">Next page</a></p>`}`,
-  }
+    path: LIST,
+    about:
+      'Programs that a person can allow to get access tokens from this server, if ASYNCGATE_OAUTH_SERVER is set.',
+    forms: html`${createForm(visit)}
+${revokeForm(token)}`,
+    cards: clients.map((client) => card(client, token, now)),
+    none: ['There are no clients.', 'Clients that use the URL of a metadata document need no registration.'],
+    next_cursor,
+  })
 }
 
 function kinds(id: string, chosen: string): Html {

@@ -5,7 +5,8 @@ import { principalKey } from '../../core/principal.ts'
 import { SCOPES } from '../../core/scopes.ts'
 import { isoTime } from '../../core/time.ts'
 import { defineOperation, ENDS, WRITES } from '../define-operation.ts'
-import { nextCursor, pageLimit, principalShape, text, time, withoutNulls } from '../input.ts'
+import { nextCursor, principalShape, text, time, withoutNulls } from '../input.ts'
+import { idPage, pageById } from '../page.ts'
 import { line, summaryView } from '../summary.ts'
 import type { IdentityDraft } from './identities.ts'
 import { IDENTITY_ROLES, isEmail, type Matched, type StoredIdentity } from './record.ts'
@@ -113,10 +114,7 @@ export const listIdentities = defineOperation({
   title: 'List identities',
   description:
     'For admins: the people of the identity provider who can sign in to your tenant. Repeat with next_cursor until it is null.',
-  input: z.strictObject({
-    limit: pageLimit,
-    cursor: text(64).optional().describe('next_cursor of the previous page'),
-  }),
+  input: z.strictObject(idPage),
   output: z.object({
     identities: z.array(identityShape).readonly().describe('The identities of this page, by id'),
     next_cursor: nextCursor,
@@ -125,14 +123,11 @@ export const listIdentities = defineOperation({
   toolsets: ['operator'],
   summary: identityListSummary,
   rest: { method: 'GET', path: '/v1/identities' },
-  async run({ engine, identities }, caller, { limit, cursor = '' }) {
+  async run({ engine, identities }, caller, page) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const found = await identities.page(tenant, cursor, limit + 1)
-    const shown = found.slice(0, limit).map(identityView)
-    return {
-      identities: shown,
-      next_cursor: found.length > limit ? (shown.at(-1)?.identity_id ?? null) : null,
-    }
+    const read = (after: string, limit: number) => identities.page(tenant, after, limit)
+    const { items, next_cursor } = await pageById(read, ({ identity_id }) => identity_id, page)
+    return { identities: items.map(identityView), next_cursor }
   },
 })
 

@@ -11,16 +11,8 @@ import {
 import { SCOPES } from '../../core/scopes.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
 import { defineOperation, ENDS, WRITES } from '../define-operation.ts'
-import {
-  nextCursor,
-  ONE_YEAR,
-  pageLimit,
-  principalShape,
-  seconds,
-  text,
-  time,
-  withoutNulls,
-} from '../input.ts'
+import { nextCursor, ONE_YEAR, principalShape, seconds, text, time, withoutNulls } from '../input.ts'
+import { idPage, pageById } from '../page.ts'
 import { line, summaryView } from '../summary.ts'
 import { KEY_PREFIXES } from './format.ts'
 import { type KeyDraft, type Keys, type NewKey, noSuchKey } from './keys.ts'
@@ -144,10 +136,7 @@ export const listKeys = defineOperation({
   title: 'List keys',
   description:
     'For admins: the keys of your tenant, without their secrets. Repeat with next_cursor until it is null.',
-  input: z.strictObject({
-    limit: pageLimit,
-    cursor: text(64).optional().describe('next_cursor of the previous page'),
-  }),
+  input: z.strictObject(idPage),
   output: z.object({
     keys: z.array(keyShape).readonly().describe('The keys of this page, by id'),
     next_cursor: nextCursor,
@@ -156,11 +145,11 @@ export const listKeys = defineOperation({
   toolsets: ['operator'],
   summary: keyListSummary,
   rest: { method: 'GET', path: '/v1/keys' },
-  async run({ engine, keys }, caller, { limit, cursor = '' }) {
+  async run({ engine, keys }, caller, page) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const found = await keys.page(tenant, cursor, limit + 1)
-    const shown = await keyViews(keys, tenant, found.slice(0, limit))
-    return { keys: shown, next_cursor: found.length > limit ? (shown.at(-1)?.key_id ?? null) : null }
+    const read = (after: string, limit: number) => keys.page(tenant, after, limit)
+    const { items, next_cursor } = await pageById(read, ({ key_id }) => key_id, page)
+    return { keys: await keyViews(keys, tenant, items), next_cursor }
   },
 })
 

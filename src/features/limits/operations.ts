@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { checkPermission, seesAll } from '../../core/authorization.ts'
-import { Fault, invalid } from '../../core/errors.ts'
-import { type Caller, DEFAULT_TENANT, principalKey } from '../../core/principal.ts'
+import { seesAll } from '../../core/authorization.ts'
+import { invalid } from '../../core/errors.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
 import { QUOTAS } from '../../core/settings.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
-import { text, time } from '../input.ts'
+import { time } from '../input.ts'
+import { checkOperator, tenantField } from '../operator-tenant.ts'
 import type { Services } from '../services.ts'
 import { change, MAX_PRINCIPALS, setFields } from './change.ts'
 import { windowOf } from './fault.ts'
@@ -14,9 +15,8 @@ import type { TenantLimits } from './tenant-limits.ts'
 import { TIERS } from './tiers.ts'
 import { quotaUse } from './usage.ts'
 
-const tenantField = text(255)
-  .optional()
-  .describe('The tenant; your own if absent. Only admins of the tenant default can name another one')
+/** The limits of a tenant protect the others, so its own admins cannot change them. */
+const PURPOSE = 'set limits or read those of another tenant'
 
 const bypassView = z.object({
   reason: z.string().describe('Why the limits do not apply'),
@@ -85,7 +85,7 @@ export const getLimits = defineOperation({
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/limits' },
   async run(services, caller, { tenant = caller.tenant }) {
-    if (tenant !== caller.tenant) checkOperator(caller)
+    if (tenant !== caller.tenant) checkOperator(caller, PURPOSE)
     const { tenant: id } = await services.engine.tenant(tenant)
     return view(services, caller, tenant, id, await services.limits.refresh(id))
   },
@@ -106,7 +106,7 @@ export const setLimits = defineOperation({
   needsPerson: true,
   example: { tenant: 'acme', tier: 'paid', quotas: { max_active_tasks: 1000 } },
   async run(services, caller, { tenant = caller.tenant, ...given }) {
-    checkOperator(caller)
+    checkOperator(caller, PURPOSE)
     const { tenant: id } = await services.engine.tenant(tenant)
     const by = principalKey(caller.principal)
     const changed = await services.limits.change(id, (before) => {
@@ -134,17 +134,6 @@ export const setLimits = defineOperation({
     return view(services, caller, tenant, id, changed)
   },
 })
-
-/** The limits of a tenant protect the others, so its own admins cannot change them. */
-function checkOperator(caller: Caller): void {
-  checkPermission(caller, 'manage')
-  if (caller.tenant === DEFAULT_TENANT || caller.origin === undefined) return
-  throw new Fault(
-    'FORBIDDEN',
-    { required_role: 'admin', your_role: caller.role },
-    `Only admins of the tenant ${DEFAULT_TENANT} can set limits or read those of another tenant. Ask the operator of the server.`,
-  )
-}
 
 async function view(
   { engine, rateLimits }: Pick<Services, 'engine' | 'rateLimits'>,

@@ -4,7 +4,8 @@ import { PRINCIPAL_KINDS, principalKey } from '../../core/principal.ts'
 import { SCOPES } from '../../core/scopes.ts'
 import { isoTime } from '../../core/time.ts'
 import { defineOperation, ENDS, WRITES } from '../define-operation.ts'
-import { nextCursor, pageLimit, text, time, withoutNulls } from '../input.ts'
+import { nextCursor, text, time, withoutNulls } from '../input.ts'
+import { idPage, pageById } from '../page.ts'
 import { line, summaryView } from '../summary.ts'
 import {
   CLIENT_KINDS,
@@ -105,10 +106,7 @@ export const listOauthClients = defineOperation({
   title: 'List OAuth clients',
   description:
     'For admins: the OAuth clients that admins of your tenant have registered. Repeat with next_cursor until it is null.',
-  input: z.strictObject({
-    limit: pageLimit,
-    cursor: text(64).optional().describe('next_cursor of the previous page'),
-  }),
+  input: z.strictObject(idPage),
   output: z.object({
     clients: z.array(clientShape).readonly().describe('The clients of this page, by id'),
     next_cursor: nextCursor,
@@ -117,11 +115,11 @@ export const listOauthClients = defineOperation({
   toolsets: ['operator'],
   summary: clientListSummary,
   rest: { method: 'GET', path: '/v1/oauth/clients' },
-  async run({ engine, oauth }, caller, { limit, cursor = '' }) {
+  async run({ engine, oauth }, caller, page) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const found = await oauth.clients.page(tenant, cursor, limit + 1)
-    const clients = found.slice(0, limit).map(view)
-    return { clients, next_cursor: found.length > limit ? (clients.at(-1)?.client_id ?? null) : null }
+    const read = (after: string, limit: number) => oauth.clients.page(tenant, after, limit)
+    const { items, next_cursor } = await pageById(read, ({ client_id }) => client_id, page)
+    return { clients: items.map(view), next_cursor }
   },
 })
 

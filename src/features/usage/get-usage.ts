@@ -4,6 +4,7 @@ import { isoTime } from '../../core/time.ts'
 import { HOUR_MS, hourOf } from '../../store/usage.ts'
 import { defineOperation } from '../define-operation.ts'
 import { time } from '../input.ts'
+import { checkOperator, tenantField } from '../operator-tenant.ts'
 import { summaryView } from '../summary.ts'
 import { GRANULARITIES, type Granularity, hourFrom, summarize, type Usage } from './summarize.ts'
 
@@ -61,13 +62,15 @@ export const getUsage = defineOperation({
       .enum(GRANULARITIES)
       .default('day')
       .describe('Length of a row. A period has at most 31 days of hours, or 366 days'),
+    tenant: tenantField,
   }),
   output: usageShape,
   access: 'audit',
   toolsets: ['operator'],
   summary,
   rest: { method: 'GET', path: '/v1/usage' },
-  async run({ engine, usage }, caller, { granularity, ...given }) {
+  async run({ engine, usage }, caller, { granularity, tenant: named = caller.tenant, ...given }) {
+    if (named !== caller.tenant) checkOperator(caller, 'read the usage of another tenant')
     const now = Date.now()
     const from = hourOf(given.from === undefined ? startOfMonth(now) : Date.parse(given.from))
     const currentEnd = hourFrom(now + 1)
@@ -77,7 +80,7 @@ export const getUsage = defineOperation({
     if (to - from > MAX_DAYS[granularity] * DAY_MS) {
       throw invalid('from', `is more than ${MAX_DAYS[granularity]} days before to; ask for less`)
     }
-    const { tenant } = await engine.tenant(caller.tenant)
+    const { tenant } = await engine.tenant(named)
     await usage.refresh()
     const [hours, stored] = await engine.reading(() =>
       Promise.all([

@@ -10,6 +10,8 @@ export interface SegmentChange {
   readonly first: number
   readonly before: string
   readonly after: string
+  /** By how much the bodies of its receipts become shorter. */
+  readonly bytes: number
 }
 
 /** The columns of an ended task in which its contents were. */
@@ -26,7 +28,10 @@ export type ErasedTask = Pick<TaskRow, 'tenant' | 'seq' | 'head' | 'input'> &
 /** What a database has to provide. */
 export interface ErasureStatements {
   segments(tenant: number, after: number, limit: number): Promise<Segment[]>
-  /** Replaces the texts that are still as they were; resolves with their number. */
+  /**
+   * Replaces the texts that are still as they were, and subtracts the bytes of these from the size of the receipts of the
+   * tenant; resolves with their number.
+   */
   replace(tenant: number, changes: readonly SegmentChange[]): Promise<number>
   task(erased: ErasedTask): Promise<void>
   relationship(tenant: number, principal: string): Promise<void>
@@ -42,7 +47,8 @@ export function erasureOn(statements: ErasureStatements): Erasure {
           const without = new OpenSegment(segment).without(isSelected, now)
           if (without === undefined) return []
           erased += without.count
-          return [{ first: segment.first, before: segment.receipts, after: without.segment.receipts }]
+          const { first, receipts: before } = segment
+          return [{ first, before, after: without.segment.receipts, bytes: without.bytes }]
         })
         // Another erasure may have changed one of them in between. Then all are read again.
         if (changes.length > 0 && (await statements.replace(tenant, changes)) < changes.length) continue

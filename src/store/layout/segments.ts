@@ -175,15 +175,22 @@ export class OpenSegment {
   without(isSelected: (receipt: Receipt) => boolean, now: number): Erased | undefined {
     const writer = new SegmentWriter()
     let salts = ''
-    let count = 0
+    let [count, bytes] = [0, 0]
     for (const receipt of this.after(this.first - 1)) {
       const salt = this.salt(receipt.seq)
-      const isNew = salt !== undefined && isSelected(receipt)
-      if (isNew) count++
-      salts += LISTED + (isNew ? NONE : (salt ?? NONE))
-      writer.add(receipt, isNew ? ERASED + erasedBody(salt, receipt.body, now) : this.#body(receipt.seq))
+      if (salt === undefined || !isSelected(receipt)) {
+        salts += LISTED + (salt ?? NONE)
+        writer.add(receipt, this.#body(receipt.seq))
+        continue
+      }
+      const body = erasedBody(salt, receipt.body, now)
+      count++
+      bytes += Buffer.byteLength(receipt.body) - Buffer.byteLength(body)
+      salts += LISTED + NONE
+      writer.add(receipt, ERASED + body)
     }
-    return count === 0 ? undefined : { segment: { ...this.#segment, receipts: writer.text(salts) }, count }
+    if (count === 0) return undefined
+    return { segment: { ...this.#segment, receipts: writer.text(salts) }, count, bytes }
   }
 
   #body(seq: number): string {
@@ -217,6 +224,8 @@ interface Erased {
   readonly segment: Segment
   /** How many bodies were erased. */
   readonly count: number
+  /** By how much all bodies became shorter. */
+  readonly bytes: number
 }
 
 function saltOf(salts: string, seq: number): string {

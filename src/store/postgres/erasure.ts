@@ -11,9 +11,15 @@ export const erasureQueries = {
   next_segments: `
     SELECT ${list(SEGMENT)} FROM ledger WHERE tenant = $1 AND first > $2 ORDER BY first LIMIT $3`,
   replace_segments: `
-    UPDATE ledger l SET receipts = x.after
-    FROM unnest($2::bigint[], $3::text[], $4::text[]) AS x (first, before, after)
-    WHERE l.tenant = $1 AND l.first = x.first AND l.receipts = x.before RETURNING l.first`,
+    WITH replaced AS (
+      UPDATE ledger l SET receipts = x.after
+      FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[]) AS x (first, before, after, bytes)
+      WHERE l.tenant = $1 AND l.first = x.first AND l.receipts = x.before RETURNING l.first, x.bytes
+    ), counted AS (
+      UPDATE tenants SET receipt_bytes = greatest(0, receipt_bytes - (SELECT coalesce(sum(bytes), 0) FROM replaced))
+      WHERE tenant = $1
+    )
+    SELECT first FROM replaced`,
   erase_task: `UPDATE tasks SET head = $3, input = $4 WHERE tenant = $1 AND seq = $2`,
   erase_done: `
     UPDATE tasks_done SET result = $3, details = $4 WHERE tenant = $1 AND status IN (1, 2, 3) AND seq = $2`,
@@ -53,6 +59,10 @@ export function postgresErasure(pooled: Pooled): Erasure {
         arrayOf(
           'text',
           changes.map(({ after }) => after),
+        ),
+        arrayOf(
+          'bigint',
+          changes.map(({ bytes }) => bytes),
         ),
       )
       return replaced.length

@@ -99,6 +99,19 @@ export function rollBack(database: Database): void {
   }
 }
 
+/** Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer. */
+export function inTransaction<T>(writer: Database, write: () => T): T {
+  writer.exec('BEGIN IMMEDIATE')
+  try {
+    const written = write()
+    writer.exec('COMMIT')
+    return written
+  } catch (error) {
+    rollBack(writer)
+    throw error
+  }
+}
+
 async function loadDriver(): Promise<Driver> {
   const builtin = process.getBuiltinModule('node:sqlite')
   if (builtin !== undefined && hasDatabaseSync(builtin)) {

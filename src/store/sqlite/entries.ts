@@ -1,6 +1,6 @@
 import type { Entries, Entry, EntryDraft } from '../entries.ts'
 import type { Change } from './database.ts'
-import { type Database, rollBack, type Statement, type Value } from './database.ts'
+import { type Database, inTransaction, type Statement, type Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 
 const COLUMNS = 'tenant, kind, name, version, value, due_at'
@@ -42,17 +42,9 @@ export function prepareEntries(reader: Database, writer: Database, change: Chang
     if (expected === 0) return insert.get(tenant, kind, name, value, due_at)
     return update.get(value, due_at, tenant, kind, name, expected)
   }
-  // Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer.
   const insertAll = (drafts: readonly EntryDraft[]): ReadonlySet<string> => {
-    writer.exec('BEGIN IMMEDIATE')
-    try {
-      const written = drafts.filter((draft) => write(draft, 0) !== undefined)
-      writer.exec('COMMIT')
-      return new Set(written.map(({ name }) => name))
-    } catch (error) {
-      rollBack(writer)
-      throw error
-    }
+    const written = inTransaction(writer, () => drafts.filter((draft) => write(draft, 0) !== undefined))
+    return new Set(written.map(({ name }) => name))
   }
   return {
     get: async (...key) => (await read(get, ...key))[0],

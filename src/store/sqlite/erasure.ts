@@ -1,7 +1,7 @@
 import type { Erasure } from '../erasure.ts'
 import { erasureOn } from '../layout/erasure.ts'
 import type { Segment } from '../layout/segments.ts'
-import type { Change, Database } from './database.ts'
+import { type Change, type Database, inTransaction } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 import { ANY_DONE } from './tasks.ts'
 
@@ -12,6 +12,9 @@ export function prepareErasure(reader: Database, writer: Database, change: Chang
   const segments = reader.prepare(NEXT_SEGMENTS)
   const replace = writer.prepare(
     'UPDATE ledger SET receipts = ? WHERE tenant = ? AND first = ? AND receipts = ?',
+  )
+  const subtract = writer.prepare(
+    'UPDATE tenants SET receipt_bytes = max(0, receipt_bytes - ?) WHERE tenant = ?',
   )
   const eraseTask = writer.prepare('UPDATE tasks SET head = ?, input = ? WHERE tenant = ? AND seq = ?')
   const eraseDone = writer.prepare(
@@ -29,8 +32,15 @@ export function prepareErasure(reader: Database, writer: Database, change: Chang
     segments: async (...values) => attemptAvailable(() => segments.all(...values) as Segment[]),
     replace: async (tenant, changes) =>
       changes.reduce(
-        (count, { first, before, after }) =>
-          count + change(() => Number(replace.run(after, tenant, first, before).changes)),
+        (count, { first, before, after, bytes }) =>
+          count +
+          change(() =>
+            inTransaction(writer, () => {
+              const replaced = Number(replace.run(after, tenant, first, before).changes)
+              if (replaced > 0) subtract.run(bytes, tenant)
+              return replaced
+            }),
+          ),
         0,
       ),
     task: async ({ tenant, seq, task_id, head, input, result, details, approval, question, answer }) => {

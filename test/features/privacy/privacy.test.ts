@@ -93,6 +93,23 @@ describeGates('privacy', (open) => {
     expect(bench.errors).toEqual([])
   })
 
+  it('erased receipts count for the quota of receipt bytes with what is left of them', async () => {
+    const bench = await open()
+    const { gate, store } = bench
+    await failTask(gate, await hold(gate), { error: { message: SECRET.repeat(100) }, retryable: false })
+    const { tenant } = await store.tenant('default')
+    const counted = async () => (await store.reads.counters(tenant)).receipt_bytes
+    const stored = async () =>
+      (await ledger(bench)).reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)
+    const before = await counted()
+    expect(before).toBe(await stored())
+    await erase(gate)
+    expect(await counted()).toBe(await stored())
+    expect(before - (await counted())).toBeGreaterThan(SECRET.length * 50)
+    await erase(gate)
+    expect(await counted()).toBe(await stored())
+  })
+
   it('open tasks of an erased principal are canceled, and keep no lease', async () => {
     const { gate } = await open()
     await fill(gate)

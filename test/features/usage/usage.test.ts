@@ -51,6 +51,18 @@ describeGates('usage', (open, storeName) => {
     expect((await totals(gate)).tasks).toBe(1 + 5 + 1 + 1)
   })
 
+  it('only admins of the tenant default read the usage of another tenant', async () => {
+    const { gate } = await open()
+    await gate.createTask(agent('alice', 'acme'), { type: 'job' })
+    await gate.usage.flush()
+    expect((await gate.getUsage(admin(), { tenant: 'acme' })).totals.tasks).toBe(1)
+    expect((await gate.getUsage(admin())).totals.tasks).toBe(0)
+    const origin = { request_id: null, ip: null, user_agent: null, forwarded_for: null }
+    const remote = { ...admin('acme'), origin }
+    expect((await gate.getUsage(remote, { tenant: 'acme' })).totals.tasks).toBe(1)
+    expect(await refusal(gate.getUsage(remote, { tenant: 'default' }))).toMatchObject({ code: 'FORBIDDEN' })
+  })
+
   it('a lease counts from its claim to its end, however it ends', async () => {
     const { gate, clock } = await open()
     const held7 = await hold(gate)

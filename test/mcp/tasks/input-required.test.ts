@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { contentOf, type McpServer, type Options, serveMcp, startMcp } from '../endpoint.ts'
 import {
@@ -215,10 +216,9 @@ describe('a call that requires approval', () => {
     const { server, gate } = await start()
     const alice = { 'io.asyncgate/agent_id': 'alice' }
     const extensions = { 'io.modelcontextprotocol/tasks': {} }
-    const client = new TaskClient(server, {
-      ...alice,
-      [CAPABILITIES]: { elicitation: { url: {} }, extensions },
-    })
+    const { headers } = asCaller(suiteAuthMode(), { principal_id: 'alice' })
+    const meta = { ...alice, [CAPABILITIES]: { elicitation: { url: {} }, extensions } }
+    const client = new TaskClient(server, meta, headers)
     const { taskId } = await client.start('sum')
     const seen = await client.get(taskId)
     expect(seen).toMatchObject({
@@ -240,7 +240,7 @@ describe('a call that requires approval', () => {
     }
     await gate.approve(admin(), { task_id: taskId })
     expect(await client.get(taskId)).toMatchObject({ status: 'working' })
-    const forms = new TaskClient(server, alice)
+    const forms = new TaskClient(server, alice, headers)
     const second = await forms.start('sum')
     expect(await forms.get(second.taskId)).toMatchObject({ status: 'working' })
   })

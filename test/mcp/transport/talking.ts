@@ -2,14 +2,13 @@ import { createServer } from 'node:http'
 import { InMemoryServerEventBus, type Resource } from '@modelcontextprotocol/server'
 import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { Authenticator } from '../../../src/auth/credential.ts'
 import type { Gate } from '../../../src/features/gate.ts'
 import { defineServer } from '../../../src/mcp/server.ts'
 import { answered, type Call, type TaskTool, type TaskToolSource } from '../../../src/mcp/tools/tool.ts'
 import { Endpoint } from '../../../src/mcp/transport/endpoint.ts'
 import type { PeerResponse } from '../../../src/mcp/transport/peer.ts'
 import type { SessionLimits } from '../../../src/mcp/transport/sessions.ts'
-import { asCaller, authSettings, suiteAuthMode } from '../../support/auth-modes.ts'
+import { asCaller, authenticatorOf, suiteAuthMode } from '../../support/auth-modes.ts'
 import { PROGRAM_LISTING } from '../../support/program.ts'
 import { soon } from '../../support/steps.ts'
 
@@ -87,7 +86,7 @@ export async function startTalking(gate: Gate, limits: Partial<SessionLimits> = 
     },
     bus,
     onLeft: async () => {},
-    authenticator: new Authenticator(authSettings(suiteAuthMode())),
+    authenticator: authenticatorOf(suiteAuthMode()),
     guard: { allowed_hosts: [], allowed_origins: [] },
     maxBodyBytes: 1024 * 1024,
     sessionLimits: limits,
