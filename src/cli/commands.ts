@@ -11,6 +11,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   schedules: () => import('./commands/schedules.ts'),
   receipts: () => import('./commands/receipts.ts'),
   obligations: () => import('./commands/receipts.ts'),
+  verify: () => import('./commands/verify.ts'),
   worker: () => import('./commands/worker.ts'),
   workers: () => import('./commands/workers.ts'),
   types: () => import('./commands/types.ts'),

@@ -38,6 +38,12 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['ledger', 'addressed_receipts', 'task_receipts', 'receipt_children', 'open_obligations'],
   },
   {
+    data: 'Log of receipts: salted hashes of them, and signed checkpoints',
+    personal: 'none',
+    retention: 'unlimited',
+    tables: ['ledger_tiles', 'ledger_checkpoints'],
+  },
+  {
     data: 'Inboxes: which results a principal has seen',
     personal: 'names of principals, and times',
     retention: 'unlimited',

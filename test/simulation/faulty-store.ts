@@ -1,6 +1,7 @@
 import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Erasure } from '../../src/store/erasure.ts'
+import type { LedgerLog } from '../../src/store/ledger-log.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
   type Changes,
@@ -38,6 +39,7 @@ export class FaultyStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly usage: UsageRows
+  readonly ledgerLog: LedgerLog
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -56,6 +58,7 @@ export class FaultyStore implements Store {
     this.audit = inner.audit
     this.erasure = inner.erasure
     this.usage = inner.usage
+    this.ledgerLog = inner.ledgerLog
   }
 
   /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */

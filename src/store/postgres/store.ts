@@ -4,6 +4,7 @@ import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
+import type { LedgerLog } from '../ledger-log.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -24,6 +25,7 @@ import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
 import { postgresErasure } from './erasure.ts'
 import { inboxReadsOn } from './inbox.ts'
+import { ledgerLogOn } from './ledger-log.ts'
 import { Listener } from './listen.ts'
 import { logsOn } from './logs.ts'
 import { migrate } from './migrate.ts'
@@ -71,6 +73,7 @@ class PostgresStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly usage: UsageRows
+  readonly ledgerLog: LedgerLog
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -91,6 +94,7 @@ class PostgresStore implements Store {
     this.audit = auditOn(connections)
     this.erasure = postgresErasure(connections)
     this.usage = usageOn(connections)
+    this.ledgerLog = ledgerLogOn(connections)
     this.entries = entriesOn(connections)
   }
 

@@ -6,6 +6,7 @@ import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
 import { Known } from '../layout/known.ts'
 import { type Rows, rowsOf } from '../layout/rows.ts'
+import type { LedgerLog } from '../ledger-log.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -78,6 +79,7 @@ class SqliteStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly usage: UsageRows
+  readonly ledgerLog: LedgerLog
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -109,6 +111,7 @@ class SqliteStore implements Store {
     this.audit = following(session.audit, () => this.#open().audit)
     this.erasure = following(session.erasure, () => this.#open().erasure)
     this.usage = following(session.usage, () => this.#open().usage)
+    this.ledgerLog = following(session.ledgerLog, () => this.#open().ledgerLog)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 
