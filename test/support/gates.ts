@@ -6,6 +6,7 @@ import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Mail } from '../../src/features/email/email.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
+import type { LedgerLogOptions } from '../../src/features/ledger-log/ledger-log.ts'
 import type { RateLimitOptions } from '../../src/features/limits/rate-limits.ts'
 import type { Address } from '../../src/features/links.ts'
 import type { PolicyOptions } from '../../src/features/policies/stored-policies.ts'
@@ -45,6 +46,8 @@ export interface OpenOptions {
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
   /** The policy settings that are not in the database. */
   readonly policy?: PolicyOptions
+  /** The log of receipts. */
+  readonly ledgerLog?: LedgerLogOptions
   /** The rate limits of the server; none by default. */
   readonly rateLimits?: RateLimitOptions
   /** The address at which people reach the server of the gate. */
@@ -57,6 +60,8 @@ export interface Bench {
   readonly clock: ManualClock
   /** The file of an SQLite database. */
   readonly file?: string | undefined
+  /** The URL of a PostgreSQL database. */
+  readonly url?: string | undefined
   /** Errors that callers only see as a code such as INTERNAL_ERROR. */
   readonly errors: unknown[]
   /** Another gate on the same database. */
@@ -67,6 +72,7 @@ export type Open = (options?: OpenOptions) => Promise<Bench>
 
 interface Database {
   readonly file?: string
+  readonly url?: string
   store(options: { now?: () => number; random?: Random }): Promise<Store>
   drop(): Promise<void>
 }
@@ -122,6 +128,7 @@ async function openOn(
     ...(options.results && { results: options.results }),
     ...(options.memory && { memory: options.memory }),
     ...(options.policy && { policy: options.policy }),
+    ...(options.ledgerLog && { ledgerLog: options.ledgerLog }),
     ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),
     ...(options.random && { random: options.random }),
@@ -130,7 +137,7 @@ async function openOn(
   })
   closers.push(() => gate.close())
   const another = (more = {}) => openOn(database, clock, more, closers)
-  return { gate, store, clock, errors, file: database.file, another }
+  return { gate, store, clock, errors, file: database.file, url: database.url, another }
 }
 
 async function sqliteDatabase(): Promise<Database> {
@@ -149,6 +156,7 @@ const free: FreshDatabase[] = []
 async function postgresDatabase(): Promise<Database> {
   const database = free.pop() ?? (await freshDatabase('gate'))
   return {
+    url: database.url,
     store: (options) => openPostgresStore({ url: database.url, ...options }),
     async drop() {
       await emptyDatabase(database.url)

@@ -159,16 +159,18 @@ class Verification {
 
   /** The next receipts. If one of several rows cannot be read, those before it are returned first. */
   async #page(): Promise<readonly CommittedReceipt[]> {
-    const { ledgerLog } = this.#deps.store
-    try {
-      return await ledgerLog.receipts(this.#tenant.tenant, this.#tree.size, ROWS).catch((error: unknown) => {
+    let failure: unknown
+    // The first of the rows may be the one with the receipt that was read last.
+    for (const rows of [ROWS, 2, 1]) {
+      try {
+        const page = await this.#deps.store.ledgerLog.receipts(this.#tenant.tenant, this.#tree.size, rows)
+        if (page.length > 0 || failure === undefined) return page
+      } catch (error) {
         if (error instanceof StoreError) throw error
-        return ledgerLog.receipts(this.#tenant.tenant, this.#tree.size, 1)
-      })
-    } catch (error) {
-      if (error instanceof StoreError) throw error
-      throw this.#unreadable(error)
+        failure = error
+      }
     }
+    throw this.#unreadable(failure)
   }
 
   async #add(committed: CommittedReceipt, end: number): Promise<void> {
