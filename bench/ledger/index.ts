@@ -4,7 +4,7 @@ import { type Gate, openGate } from '../../dist/features/gate.js'
 import { Databases, openStore, type StoreName } from '../engine/databases.ts'
 import { fill } from '../engine/fill.ts'
 import { AGENT, lifecyclesPerSecond } from '../engine/lifecycle.ts'
-import { type Report, spread } from '../report.ts'
+import { type Report, round, spread } from '../report.ts'
 import { median, times } from '../stats.ts'
 import { parseOptions } from './options.ts'
 
@@ -71,11 +71,14 @@ async function verify(
   const [built] = await times(1, () => gate.ledgerLogs.extend(tenant))
   const count = receipts.toLocaleString('en')
   report.add({ name: `${store}: log ${count} receipts`, value: (built ?? 0) / 1000, unit: 's' })
+  const before = process.cpuUsage()
   const [verified] = await times(1, () => verifyAll(gate))
+  const { user, system } = process.cpuUsage(before)
   report.add({
     name: `${store}: verify ${count} receipts`,
     value: (verified ?? 0) / 1000,
     unit: 's',
+    note: `(${round((user + system) / 1e6)} s of processor time)`,
     target: { atMost: receipts * 60e-6 },
   })
   const ids = Array.from({ length: PROOFS }, (_, i) =>

@@ -40,6 +40,7 @@ export { type Checkpoint, LedgerProofError } from './ledger-text.ts'
 export type * from './operations.ts'
 export type { CallOptions } from './route.ts'
 export type { EventOptions, GateAddress } from './transport.ts'
+export { verifyWorkerSignature, type WorkerSignature } from './worker-signature.ts'
 
 export interface ClientOptions extends GateAddress, Pick<CallOptions, 'retry' | 'timeoutMs'> {
   /** The name of the agent, for a key that several agents share. A key that is bound to an agent implies it. */

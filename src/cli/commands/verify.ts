@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { openCheckpoint, verifyReceipt } from '../../client/ledger-proof.ts'
 import { LedgerProofError } from '../../client/ledger-text.ts'
+import { verifyWorkerSignature } from '../../client/worker-signature.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -26,7 +27,10 @@ const verify = command({
   summary:
     'Verify the proof of a receipt, without a server: a file that "asyncgate receipts proof" has printed.',
   takes: ['FILE'],
-  options: { key: KEY },
+  options: {
+    key: KEY,
+    'worker-key': text('KEY', 'the public key, in base64, of the worker that must have signed the result'),
+  },
   async run(input, output) {
     const { keys: contained, ...proof } = await readProof(input.arg(0))
     const keys = input.texts('key')
@@ -37,6 +41,11 @@ const verify = command({
     }
     const proven = await verifyReceipt(proof, keys.length === 0 ? contained : keys).catch(ledgerFailure)
     const { receipt, checkpoint } = proven
+    const signature = await verifyWorkerSignature(proven).catch(ledgerFailure)
+    const workerKey = input.text('worker-key')
+    if (workerKey !== undefined && signature?.public_key !== workerKey) {
+      throw new CliError(EXIT.failure, 'The worker with this key has not signed the result.')
+    }
     const result = {
       valid: true,
       origin: checkpoint.origin,
@@ -44,6 +53,7 @@ const verify = command({
       receipt,
       body: proven.body ?? null,
       is_body_proven: proven.body !== undefined,
+      worker_key: signature?.public_key ?? null,
     }
     output.result(result, () => {
       output.print(
@@ -54,6 +64,7 @@ const verify = command({
         ['type', String(receipt.receipt_type)],
         ['task', receipt.task_id === null ? null : String(receipt.task_id)],
         ['created', String(receipt.created_at)],
+        ['signed by', signature?.public_key],
         ['body', proven.body === undefined ? 'erased' : JSON.stringify(proven.body)],
       ])
     })

@@ -115,7 +115,11 @@ class Verification {
     await this.#reached()
     for (let isLast = false; !isLast; ) {
       const page = await this.#page()
-      for (const committed of page) await this.#add(committed, end)
+      await this.#leaves.read(this.#tree.size, Math.min(end, this.#tree.size + page.length))
+      for (const committed of page) {
+        this.#add(committed, end)
+        if (this.#ahead[0]?.size === this.#tree.size) await this.#reached()
+      }
       await this.#compareTiles(end)
       isLast = page.length === 0
     }
@@ -173,7 +177,7 @@ class Verification {
     throw this.#unreadable(failure)
   }
 
-  async #add(committed: CommittedReceipt, end: number): Promise<void> {
+  #add(committed: CommittedReceipt, end: number): void {
     const expected = this.#tree.size + 1
     const { seq } = committed.receipt
     if (seq !== expected) {
@@ -183,11 +187,10 @@ class Verification {
       )
     }
     const leaf = this.#leafOf(committed)
-    if (seq <= end && this.#suspect === undefined && !leaf.equals(await this.#leaves.at(seq - 1))) {
+    if (seq <= end && this.#suspect === undefined && !leaf.equals(this.#leaves.at(seq - 1))) {
       this.#suspect = seq
     }
     this.#tree.append(leaf)
-    if (this.#ahead[0]?.size === seq) await this.#reached()
   }
 
   #leafOf(committed: CommittedReceipt): Buffer {
