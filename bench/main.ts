@@ -6,6 +6,7 @@ import { engine } from './engine/index.ts'
 import { gateway } from './gateway/index.ts'
 import { growth } from './growth/index.ts'
 import { http } from './http/index.ts'
+import { ledger } from './ledger/index.ts'
 import { peers } from './peers/index.ts'
 import { Report } from './report.ts'
 import { workers } from './worker/index.ts'
@@ -21,6 +22,7 @@ const SUITES: Record<string, Suite> = {
   against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),
   peers,
   growth,
+  ledger,
 }
 
 /** Refuses options, and passes the other arguments on. */

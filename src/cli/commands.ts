@@ -12,6 +12,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   receipts: () => import('./commands/receipts.ts'),
   obligations: () => import('./commands/receipts.ts'),
   ledger: () => import('./commands/ledger.ts'),
+  verify: () => import('./commands/verify.ts'),
   worker: () => import('./commands/worker.ts'),
   workers: () => import('./commands/workers.ts'),
   types: () => import('./commands/types.ts'),

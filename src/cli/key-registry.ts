@@ -23,12 +23,13 @@ export async function onDatabase(
   input: Input<keyof typeof REGISTRY_OPTIONS>,
   run: (gate: Gate, caller: Caller) => Promise<void>,
 ): Promise<void> {
-  const { database, settings } = configOf(input, settingsFlags(input).flags)
+  const { database, settings, server } = configOf(input, settingsFlags(input).flags)
   const store = await openStore(database, { besideServer: true }).catch((error: unknown) => {
     const hint = 'Check ASYNCGATE_DATABASE_URL; "asyncgate doctor" checks more.'
     throw new CliError(EXIT.failure, messageOf(error), hint)
   })
-  const gate = openGate({ store, settings, sweeping: false })
+  const ledgerLog = { name: server.ledger_name, signingKey: server.ledger_signing_key ?? undefined }
+  const gate = openGate({ store, settings, ledgerLog, sweeping: false })
   const tenant = input.text('tenant') ?? 'default'
   try {
     await run(gate, { tenant, principal: { kind: 'human', id: localPerson() }, role: 'admin' })

@@ -23,9 +23,24 @@ import { type EventOptions, type GateAddress, queryOf, Transport } from './trans
 export type { RetryPolicy } from './backoff.ts'
 export { resultOf, TaskCanceled, TaskError, TaskFailed, type TaskOf, WaitTimeout } from './client-outcome.ts'
 export { GateError } from './gate-error.ts'
+export {
+  type CheckpointStore,
+  LedgerGuard,
+  type LedgerGuardOptions,
+  memoryCheckpoints,
+} from './ledger-guard.ts'
+export {
+  openCheckpoint,
+  type ProvenReceipt,
+  type ReceiptProof,
+  verifyConsistency,
+  verifyReceipt,
+} from './ledger-proof.ts'
+export { type Checkpoint, LedgerProofError } from './ledger-text.ts'
 export type * from './operations.ts'
 export type { CallOptions } from './route.ts'
 export type { EventOptions, GateAddress } from './transport.ts'
+export { verifyWorkerSignature, type WorkerSignature } from './worker-signature.ts'
 
 export interface ClientOptions extends GateAddress, Pick<CallOptions, 'retry' | 'timeoutMs'> {
   /** The name of the agent, for a key that several agents share. A key that is bound to an agent implies it. */

@@ -1706,6 +1706,42 @@ export interface GetReceiptInput {
 
 export type GetReceiptAnswer = Receipt
 
+export interface GetReceiptProofInput {
+  /** Id of the receipt */
+  receipt_id: string
+}
+
+export interface GetReceiptProofAnswer {
+  /** Id of the receipt */
+  readonly receipt_id: string
+  /** The logged text: the receipt as RFC 8785 JSON, with body_commitment instead of its body */
+  readonly leaf: string
+  /** The body as RFC 8785 JSON; null if it was erased */
+  readonly body: string | null
+  /** body_commitment is the SHA-256 of this salt followed by the body; null if it was erased */
+  readonly salt: string | null
+  /** Proof that the SHA-256 of the leaf is in the signed tree, in the tlog-proof format (C2SP) */
+  readonly proof: string
+  /** Public keys of the log, newest first, in the text form of signed notes (C2SP) */
+  readonly keys: readonly string[]
+}
+
+export interface GetCheckpointInput {
+  /** Size of an earlier checkpoint, to prove that the latest one continues it */
+  from_size?: number | undefined
+}
+
+export interface GetCheckpointAnswer {
+  /** The checkpoint as a signed note (C2SP) */
+  readonly checkpoint: string
+  /** The number of receipts that it covers */
+  readonly size: number
+  /** Hashes in base64 that prove the consistency with from_size (RFC 9162); null without it, or if the ledger has fewer receipts */
+  readonly consistency: readonly string[] | null
+  /** Public keys of the log, newest first, in the text form of signed notes (C2SP) */
+  readonly keys: readonly string[]
+}
+
 export interface CheckTerminatorInput {
   /** Id of the receipt */
   receipt_id: string
@@ -4243,6 +4279,13 @@ export const ROUTES = {
   listReceipts: { method: 'GET', path: '/v1/receipts', actor: 'anyone', repeatable: true },
   listReceiptsLedger: { method: 'GET', path: '/v1/receipts/ledger', actor: 'anyone', repeatable: true },
   getReceipt: { method: 'GET', path: '/v1/receipts/{receipt_id}', actor: 'anyone', repeatable: true },
+  getReceiptProof: {
+    method: 'GET',
+    path: '/v1/receipts/{receipt_id}/proof',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  getCheckpoint: { method: 'GET', path: '/v1/ledger/checkpoint', actor: 'anyone', repeatable: true },
   checkTerminator: {
     method: 'GET',
     path: '/v1/receipts/{receipt_id}/terminator',
@@ -4559,6 +4602,16 @@ export abstract class Operations {
   /** Get a receipt. One receipt, with its parents and its body. */
   getReceipt(input: GetReceiptInput, options?: CallOptions): Promise<GetReceiptAnswer> {
     return this.call(ROUTES.getReceipt, input, options)
+  }
+
+  /** Get the proof of a receipt. The proof that a receipt is in the ledger of the tenant, for anyone who has no access to it: "asyncgate verify" checks it offline. The proof of a receipt stays valid, also after its body was erased. */
+  getReceiptProof(input: GetReceiptProofInput, options?: CallOptions): Promise<GetReceiptProofAnswer> {
+    return this.call(ROUTES.getReceiptProof, input, options)
+  }
+
+  /** Get the checkpoint of the ledger. The latest signed checkpoint of the ledger of the tenant: how many receipts it has, and the root of their Merkle tree. Keep it, and send its size as from_size later: the response then proves that nothing before it was changed. */
+  getCheckpoint(input: GetCheckpointInput = {}, options?: CallOptions): Promise<GetCheckpointAnswer> {
+    return this.call(ROUTES.getCheckpoint, input, options)
   }
 
   /** Check whether an obligation is closed. Whether the obligation that a receipt created has been closed, and by which receipt: the newest one that names it as parent and has a type that closes it. */

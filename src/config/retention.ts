@@ -44,6 +44,12 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['receipt_outbox', 'receipt_outbox_cursors'],
   },
   {
+    data: 'Log of receipts: salted hashes of them, and signed checkpoints',
+    personal: 'none',
+    retention: 'unlimited',
+    tables: ['ledger_tiles', 'ledger_checkpoints'],
+  },
+  {
     data: 'Inboxes: which results a principal has seen',
     personal: 'names of principals, and times',
     retention: 'unlimited',

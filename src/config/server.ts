@@ -19,6 +19,7 @@ import {
   text,
   toolSets,
 } from './kinds.ts'
+import { ledgerLogFields } from './ledger-log.ts'
 import { listenerFields } from './listener.ts'
 
 const MIB = 1024 * 1024
@@ -228,6 +229,7 @@ export const serverTable = z.object({
     400,
     'How long usage events are stored. Sums per hour are stored without limit.',
   ),
+  ...ledgerLogFields,
   billing_webhook_url: httpUrl.optional(
     'URL that receives the usage of each tenant. EGRESS_* decides whether it may be a private address or http.',
   ),

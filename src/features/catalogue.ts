@@ -11,6 +11,7 @@ import { complete, completeMany, fail } from './leases/complete.ts'
 import { leaseNext } from './leases/lease-next.ts'
 import { releaseLease, renewLease, renewMany, reportCancel, startTask } from './leases/lease-operations.ts'
 import { reportProgress } from './leases/report-progress.ts'
+import { getCheckpoint, getReceiptProof } from './ledger-log/operations.ts'
 import { getLimits, setLimits } from './limits/operations.ts'
 import { createOauthClient, listOauthClients, removeOauthClient, revokeTokens } from './oauth/operations.ts'
 import {
@@ -99,6 +100,8 @@ export const CATALOGUE = [
   listReceipts,
   listReceiptsLedger,
   getReceipt,
+  getReceiptProof,
+  getCheckpoint,
   checkTerminator,
   ackReceipt,
   listInbox,

@@ -8,6 +8,7 @@ import type { Operation } from './define-operation.ts'
 import { getInboxItem } from './inbox/list-inbox.ts'
 import { resultNotice } from './inbox/result-notice.ts'
 import { findLease } from './leases/lease-call.ts'
+import { type LedgerVerification, verifyLedgers } from './ledger-log/verify-ledger.ts'
 import { type ClientDecision, decideInClient } from './questions/client-decision.ts'
 import { type LedgerAnomaly, reportLedgerAnomaly } from './receipts/ledger-anomaly.ts'
 import { openResult } from './results/open-result.ts'
@@ -54,6 +55,7 @@ export function openGate(options: GateOptions) {
     erasures.start()
     audit.startSweeps()
     usage.start()
+    services.checkpointer?.start()
   }
   return {
     ...operationMethods(services),
@@ -160,6 +162,11 @@ export function openGate(options: GateOptions) {
       /** Removes events after their retention period. Resolves with their number. */
       sweep: (now?: number) => usage.sweep(now),
     },
+    /** The logs of the tenants. */
+    ledgerLogs: services.ledgerLogs,
+    /** Verifies the receipts of the tenant, or of all, against the checkpoints. */
+    verifyLedgers: (only: string | undefined, verification: LedgerVerification) =>
+      verifyLedgers(engine, only, verification),
     checkHealth: () => checkHealth(engine.store),
     settings: engine.settings,
     /** URLs of the console. */

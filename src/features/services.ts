@@ -6,6 +6,8 @@ import { Identities } from './identities/identities.ts'
 import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
 import { LeaseRefusals } from './leases/lease-refusals.ts'
+import { Checkpointer } from './ledger-log/checkpointer.ts'
+import { type LedgerLogOptions, LedgerLogs } from './ledger-log/ledger-log.ts'
 import { NO_RATE_LIMITS, type RateLimitOptions, RateLimits } from './limits/rate-limits.ts'
 import { TenantLimitsRegistry } from './limits/tenant-limits.ts'
 import { type Address, Links } from './links.ts'
@@ -47,6 +49,7 @@ export interface ServicesOptions extends EngineOptions {
   readonly usage?: UsageOptions
   /** The ReceiptGate that receipts are sent to; none by default. */
   readonly sharedLedger?: SharedLedger | undefined
+  readonly ledgerLog?: LedgerLogOptions
   /** Without it nothing is limited. */
   readonly rateLimits?: RateLimitOptions
 }
@@ -80,6 +83,9 @@ export class Services {
   readonly keyUses: KeyUses
   readonly erasures: Erasures
   readonly usage: UsageRecorder
+  readonly ledgerLogs: LedgerLogs
+  /** Undefined if checkpoints are made only when one is needed. */
+  readonly checkpointer: Checkpointer | undefined
   readonly limits: TenantLimitsRegistry
   readonly rateLimits: RateLimits
   readonly #refusals: LeaseRefusals
@@ -113,6 +119,8 @@ export class Services {
     this.erasures = new Erasures(this)
     this.usage = new UsageRecorder(engine, options.usage)
     engine.events.onCommit(({ usage }) => this.usage.committed(usage))
+    this.ledgerLogs = new LedgerLogs(engine, options.ledgerLog)
+    this.checkpointer = this.#openCheckpointer(options.ledgerLog)
     const rates = options.rateLimits ?? NO_RATE_LIMITS
     this.limits = new TenantLimitsRegistry(engine, rates)
     this.rateLimits = new RateLimits({ engine, registry: this.limits, audit: this.audit }, rates)
@@ -121,6 +129,20 @@ export class Services {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
       this.#refusals.refused(command, fault)
     })
+  }
+
+  #openCheckpointer({ checkpointSeconds = 0 }: LedgerLogOptions = {}): Checkpointer | undefined {
+    if (checkpointSeconds === 0) return undefined
+    const { engine, ledgerLogs: logs } = this
+    const { store } = engine
+    const checkpointer = new Checkpointer(
+      { logs, store, report: (error) => engine.report(error) },
+      checkpointSeconds,
+    )
+    engine.events.onCommit(({ usage }) => {
+      for (const { tenant } of usage) checkpointer.committed(tenant)
+    })
+    return checkpointer
   }
 
   /** Stops background work, lets waiting calls return, and waits for commands in progress. The store stays open. */
@@ -141,6 +163,7 @@ export class Services {
     await this.workers.stop()
     await this.audit.stop()
     await this.usage.stop()
+    await this.checkpointer?.stop()
   }
 
   /** Resolves when everything that finished requests left to be written has been written. */

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RESOURCE_METADATA, RESOURCE_PATHS } from '../auth/protected-resource.ts'
+import { invalid } from '../core/errors.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import { OPERATIONS } from '../features/catalogue.ts'
 import type { Operation } from '../features/define-operation.ts'
 import type { Context } from './context.ts'
@@ -30,6 +32,9 @@ export interface Mounted {
   readonly oauth?: Handler
 }
 
+const LOG_KEY_PATH = '/.well-known/asyncgate-log-key'
+const MAX_TENANT_LENGTH = 255
+
 /** Routes that are not operations of the catalogue. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...monitoringEndpoints,
@@ -55,6 +60,7 @@ export function allRoutes(
     rootRoute(context, mounted),
     ...documentRoutes(context, operations),
     ...resourceRoutes(context),
+    logKeyRoute(context),
     ...mountedRoutes(mounted),
   ]
 }
@@ -65,13 +71,17 @@ function healthRoute({ gate }: EndpointContext, { rest }: Operation): Route {
 }
 
 /** A page or document that needs no key. */
-function publicRoute({ guard }: Context, path: string, handle: (exchange: Exchange) => void): Route {
+function publicRoute(
+  { guard }: Context,
+  path: string,
+  handle: (exchange: Exchange) => void | Promise<void>,
+): Route {
   return {
     method: 'GET',
     path,
     handle(exchange) {
       checkHostAndOrigin(exchange.request.headers, guard)
-      handle(exchange)
+      return handle(exchange)
     },
   }
 }
@@ -119,6 +129,17 @@ function resourceRoutes(context: Context): Route[] {
   return RESOURCE_PATHS.map((path) =>
     publicRoute(context, RESOURCE_METADATA + path, (exchange) => exchange.json(200, resource.metadata(path))),
   )
+}
+
+/** The public keys of the log of a tenant, for anyone who verifies proofs. They follow from the name of the tenant. */
+function logKeyRoute(context: Context): Route {
+  return publicRoute(context, LOG_KEY_PATH, async (exchange) => {
+    const tenant = new URLSearchParams(exchange.query).get('tenant') ?? DEFAULT_TENANT
+    if (tenant.length > MAX_TENANT_LENGTH)
+      throw invalid('tenant', `is longer than ${MAX_TENANT_LENGTH} characters`)
+    const keys = await context.gate.ledgerLogs.verifierKeys(tenant)
+    exchange.send(200, 'text/plain; charset=utf-8', keys.map((key) => `${key}\n`).join(''))
+  })
 }
 
 /** The console has its own router below /console. */

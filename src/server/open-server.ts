@@ -241,6 +241,11 @@ async function compose(
       retentionDays: server.usage_retention_days,
       isBilled: server.billing_webhook_url !== null,
     },
+    ledgerLog: {
+      name: server.ledger_name,
+      signingKey: server.ledger_signing_key ?? undefined,
+      checkpointSeconds: server.ledger_checkpoint_seconds,
+    },
     rateLimits: rateLimits.options,
     onError,
     results: await openResults(config, store, email, gist),

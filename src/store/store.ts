@@ -12,6 +12,7 @@ import { messageOf } from '../util/error-message.ts'
 import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Erasure } from './erasure.ts'
+import type { LedgerLog } from './ledger-log.ts'
 import type { OutboxRows } from './outbox.ts'
 import type { Reads } from './reads.ts'
 import type { UsageRows } from './usage.ts'
@@ -38,6 +39,7 @@ export interface Store {
   readonly erasure: Erasure
   readonly usage: UsageRows
   readonly outbox: OutboxRows
+  readonly ledgerLog: LedgerLog
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
   /** Every tenant. */

@@ -1,5 +1,6 @@
 import type { GateAddress } from '../client/transport.ts'
 import { jsonLogger, type Logger, silentLogger } from './log.ts'
+import { ResultSigner } from './result-signer.ts'
 import type { ResultStore } from './results.ts'
 import type { TaskDefinition } from './task.ts'
 
@@ -40,6 +41,11 @@ export interface WorkerOptions extends GateAddress {
   readonly sendLogs?: boolean
   /** Stores results of more than 1 MiB, and those of tasks with a `channel`. */
   readonly results?: ResultStore
+  /**
+   * An Ed25519 private key in PEM format. With it the worker signs its results, and whoever has the public key can verify
+   * in the proof of the receipt task.completed that the result is the one of the worker; see docs/ledger.md.
+   */
+  readonly signingKey?: string
 }
 
 /** The validated options with their defaults. */
@@ -67,6 +73,10 @@ export function settingsOf(options: WorkerOptions) {
   if (stored !== undefined && results === undefined) {
     invalid('results', `given, because task "${stored.name}" has a channel`)
   }
+  const signer = options.signingKey === undefined ? undefined : ResultSigner.of(options.signingKey)
+  if (options.signingKey !== undefined && signer === undefined) {
+    invalid('signingKey', 'an Ed25519 private key in PEM format')
+  }
   return {
     definitions,
     types: [...definitions.keys()],
@@ -89,6 +99,7 @@ export function settingsOf(options: WorkerOptions) {
     logger: logger === false ? silentLogger : logger,
     sendsLogs: options.sendLogs ?? true,
     results,
+    signer,
   }
 }
 

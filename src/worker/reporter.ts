@@ -7,6 +7,7 @@ import type { HeldLease } from './lease.ts'
 import { isCanceled, isGone } from './leases.ts'
 import type { WorkerLog } from './log.ts'
 import type { Metrics, TaskEnd } from './metrics.ts'
+import type { ResultSigner } from './result-signer.ts'
 import type { Outcome } from './runner.ts'
 import { Limiter } from './timing.ts'
 
@@ -27,6 +28,7 @@ interface Deps {
   readonly calls: Calls
   readonly log: WorkerLog
   readonly metrics: Metrics
+  readonly signer: ResultSigner | undefined
 }
 
 /** Reports the outcomes of tasks, repeatedly until the server has responded or the lease has ended. */
@@ -79,7 +81,8 @@ export class Reporter {
     switch (outcome.kind) {
       case 'completed': {
         const { result, artifacts, bytes } = outcome
-        await this.#completions.complete({ ...key, result, artifacts }, bytes)
+        const completion_metadata = await this.#metadata(lease, result)
+        await this.#completions.complete({ ...key, result, artifacts, completion_metadata }, bytes)
         return 'completed'
       }
       case 'failed': {
@@ -93,6 +96,12 @@ export class Reporter {
         await this.#requests.run(() => calls.ask(key, outcome.question))
         return 'parked'
     }
+  }
+
+  /** The signature of the result, if the worker has a key. */
+  async #metadata({ offer }: HeldLease, result: unknown): Promise<object | undefined> {
+    const { signer } = this.#deps
+    return signer && { worker_signature: await signer.sign(offer, result) }
   }
 
   /** The end of the task, or what to report next. */

@@ -155,14 +155,14 @@ export class Worker {
 }
 
 function assemble(settings: Settings, transport: Transport, onDrain: () => void) {
-  const { workerId, logger, results, sendsLogs, concurrency, types } = settings
+  const { workerId, logger, results, sendsLogs, concurrency, types, signer } = settings
   const log = new WorkerLog(logger, { worker_id: workerId })
   const metrics = new Metrics(types)
   const calls = new Calls(transport, workerId, onDrain)
   const cancelReports = new CancelReports(calls, log)
   const leases = new Leases({ calls, cancelReports, log, metrics })
   const runner = new Runner({ leases, calls, log, metrics, results, sendsLogs })
-  const reporter = new Reporter({ calls, log, metrics })
+  const reporter = new Reporter({ calls, log, metrics, signer })
   const work = new Work(concurrency, { leases, runner, reporter, cancelReports, log, metrics })
   const publisher = new Publisher(settings, { calls, log })
   const onReconnected = () => void publisher.publish()

@@ -49,6 +49,7 @@ describe('table of settings', () => {
       'admin_keys',
       'memory_token',
       'approval_webhook_secret',
+      'ledger_signing_key',
       'billing_webhook_secret',
       'results_gist_token',
       'mail_webhook_secret',

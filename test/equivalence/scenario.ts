@@ -4,6 +4,7 @@ import { emailSteps } from './email-steps.ts'
 import { identitySteps } from './identity-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
 import { keySteps } from './key-steps.ts'
+import { ledgerLogSteps } from './ledger-log-steps.ts'
 import { limitSteps } from './limit-steps.ts'
 import { limitsSteps } from './limits-steps.ts'
 import { oauthSteps } from './oauth-steps.ts'
@@ -47,6 +48,7 @@ export const SCENARIO: readonly Step[] = [
   ...identitySteps,
   ...limitsSteps,
   ...auditSteps,
+  ...ledgerLogSteps,
   ...privacySteps,
   ...usageSteps,
   ...limitSteps,

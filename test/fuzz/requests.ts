@@ -33,6 +33,7 @@ const NAMES: ByName = {
   lease_id: often(known('lease'), nowhere),
   worker_id: of('w1', 'w2'),
   receipt_id: often(known('receipt'), nowhere),
+  from_size: of(0, 1, 2, 5, 100, -1),
   schedule_id: often(known('schedule'), nowhere),
   next_run_at: of('2025-12-31T23:00:00.000Z', '2025-12-31T23:30:00Z', '2999-01-01T00:00:00Z'),
   since_receipt_id: often(known('receipt'), nowhere),

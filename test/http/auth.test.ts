@@ -15,7 +15,8 @@ const GUARDED = [
   ['GET', '/metrics'],
 ] as const
 
-const OPEN = ['/health', '/health/live', '/health/ready', '/v1/health', '/openapi.json', '/docs']
+const LOG_KEY = '/.well-known/asyncgate-log-key'
+const OPEN = ['/health', '/health/live', '/health/ready', '/v1/health', '/openapi.json', '/docs', LOG_KEY]
 
 describeGates(
   'REST with a shared key',

@@ -257,6 +257,24 @@ const CHECKS: Readonly<Record<string, Check>> = {
     })
   },
 
+  async get_receipt_proof(served) {
+    const { receipt_id } = await assigned(served)
+    const { status, body } = await served.get(`/v1/receipts/${receipt_id}/proof`, ALICE)
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { receipt_id, proof: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\nindex 0\n/) },
+    })
+  },
+
+  async get_checkpoint(served) {
+    await assigned(served)
+    const query = { ...ALICE, from_size: 1 }
+    expect(await served.get('/v1/ledger/checkpoint', query)).toMatchObject({
+      status: 200,
+      body: { size: 1, consistency: [], checkpoint: expect.stringContaining('/default\n1\n') },
+    })
+  },
+
   async list_receipts_ledger(served) {
     const { task_id } = await assigned(served)
     const answer = await served.get('/v1/receipts/ledger', { ...ALICE, task_id, limit: 5 })

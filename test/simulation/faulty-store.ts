@@ -1,6 +1,7 @@
 import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Erasure } from '../../src/store/erasure.ts'
+import type { LedgerLog } from '../../src/store/ledger-log.ts'
 import type { OutboxRows } from '../../src/store/outbox.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
@@ -40,6 +41,7 @@ export class FaultyStore implements Store {
   readonly erasure: Erasure
   readonly usage: UsageRows
   readonly outbox: OutboxRows
+  readonly ledgerLog: LedgerLog
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -59,6 +61,7 @@ export class FaultyStore implements Store {
     this.erasure = inner.erasure
     this.usage = inner.usage
     this.outbox = inner.outbox
+    this.ledgerLog = inner.ledgerLog
   }
 
   /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */

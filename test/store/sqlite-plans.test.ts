@@ -5,6 +5,12 @@ import { NEXT_SEGMENTS } from '../../src/store/sqlite/erasure.ts'
 import { ITEM, MARKED, UNREAD_LISTS, UNREAD_WITH } from '../../src/store/sqlite/inbox.ts'
 import { CHANGED_LANES } from '../../src/store/sqlite/lanes.ts'
 import { CHILDREN, LISTS, SEGMENT_WITH, SEGMENTS, TASK_RECEIPTS } from '../../src/store/sqlite/ledger.ts'
+import {
+  LATEST_CHECKPOINT,
+  LOG_SEGMENTS,
+  LOG_TILE,
+  NEXT_CHECKPOINTS,
+} from '../../src/store/sqlite/ledger-log.ts'
 import { LINE, SCANS } from '../../src/store/sqlite/lines.ts'
 import {
   ACKNOWLEDGEMENT,
@@ -114,6 +120,10 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ['next rows of the ledger', NEXT_SEGMENTS, /PRIMARY KEY \(tenant=\? AND first>\?\)/],
   ['audit events', AUDIT_PAGE, /PRIMARY KEY \(tenant=\? AND id>\? AND id<\?\)/],
   ['removal of audit events', AUDIT_REMOVAL, /PRIMARY KEY \(tenant=\? AND id<\?\)/],
+  ['rows for the log', LOG_SEGMENTS, /PRIMARY KEY \(tenant=\? AND first>\?\)/],
+  ['a tile of the log', LOG_TILE, /PRIMARY KEY \(tenant=\? AND level=\? AND n=\?\)/],
+  ['the latest checkpoint', LATEST_CHECKPOINT, /PRIMARY KEY \(tenant=\?\)/],
+  ['next checkpoints', NEXT_CHECKPOINTS, /PRIMARY KEY \(tenant=\? AND size>\?\)/],
   ['hours of usage', USAGE_HOURS, /PRIMARY KEY \(tenant=\? AND hour>\? AND hour<\?\)/],
   ['receipt bytes of earlier hours', USAGE_BYTES, /PRIMARY KEY \(tenant=\? AND hour<\?\)/],
   ['unsent usage events', USAGE_UNSENT, /INDEX usage_events_unsent \(tenant=\?\)/],

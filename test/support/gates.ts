@@ -6,6 +6,7 @@ import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Mail } from '../../src/features/email/email.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
+import type { LedgerLogOptions } from '../../src/features/ledger-log/ledger-log.ts'
 import type { RateLimitOptions } from '../../src/features/limits/rate-limits.ts'
 import type { Address } from '../../src/features/links.ts'
 import type { PolicyOptions } from '../../src/features/policies/stored-policies.ts'
@@ -49,6 +50,8 @@ export interface OpenOptions {
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry | TenantUpstreams>
   /** The policy settings that are not in the database. */
   readonly policy?: PolicyOptions
+  /** The log of receipts. */
+  readonly ledgerLog?: LedgerLogOptions
   /** The rate limits of the server; none by default. */
   readonly rateLimits?: RateLimitOptions
   /** The address at which people reach the server of the gate. */
@@ -61,6 +64,8 @@ export interface Bench {
   readonly clock: ManualClock
   /** The file of an SQLite database. */
   readonly file?: string | undefined
+  /** The URL of a PostgreSQL database. */
+  readonly url?: string | undefined
   /** Errors that callers only see as a code such as INTERNAL_ERROR. */
   readonly errors: unknown[]
   /** Another gate on the same database. */
@@ -71,6 +76,7 @@ export type Open = (options?: OpenOptions) => Promise<Bench>
 
 interface Database {
   readonly file?: string
+  readonly url?: string
   store(options: { now?: () => number; random?: Random }): Promise<Store>
   drop(): Promise<void>
 }
@@ -127,6 +133,7 @@ async function openOn(
     ...(options.memory && { memory: options.memory }),
     ...(options.sharedLedger && { sharedLedger: options.sharedLedger }),
     ...(options.policy && { policy: options.policy }),
+    ...(options.ledgerLog && { ledgerLog: options.ledgerLog }),
     ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),
     ...(options.random && { random: options.random }),
@@ -135,7 +142,7 @@ async function openOn(
   })
   closers.push(() => gate.close())
   const another = (more = {}) => openOn(database, clock, more, closers)
-  return { gate, store, clock, errors, file: database.file, another }
+  return { gate, store, clock, errors, file: database.file, url: database.url, another }
 }
 
 async function sqliteDatabase(): Promise<Database> {
@@ -154,6 +161,7 @@ const free: FreshDatabase[] = []
 async function postgresDatabase(): Promise<Database> {
   const database = free.pop() ?? (await freshDatabase('gate'))
   return {
+    url: database.url,
     store: (options) => openPostgresStore({ url: database.url, ...options }),
     async drop() {
       await emptyDatabase(database.url)

@@ -2,6 +2,7 @@ import type { Receipt } from '../../client/operations.ts'
 import { serverCommand } from '../client.ts'
 import { PAGE, splitPrincipal, text } from '../input.ts'
 import type { Output } from '../output.ts'
+import { checkpoint, proof, rotateKey } from './receipt-proofs.ts'
 import { nameOf } from './tasks/print.ts'
 
 const OPTIONS = {
@@ -71,4 +72,4 @@ function printReceipts(output: Output, list: readonly Receipt[], none: string): 
   )
 }
 
-export const commands = [receipts, obligations]
+export const commands = [receipts, proof, checkpoint, rotateKey, obligations]

@@ -1,14 +1,12 @@
-import { createCipheriv, createDecipheriv, generateKeyPair, randomBytes } from 'node:crypto'
+import { generateKeyPair, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { DEFAULT_TENANT } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { Collection } from '../collection.ts'
+import { seal, unseal } from '../sealed-text.ts'
 
 const NAME = 'signing'
-const ALGORITHM = 'aes-256-gcm'
-const IV_BYTES = 12
-const TAG_BYTES = 16
 
 const storedKeys = z.object({
   keys: z.array(
@@ -98,7 +96,10 @@ export class SigningKeys {
     const keys = stored.keys
       .filter(({ valid_until }) => valid_until === null || valid_until > now)
       .map(({ kid, sealed }) => {
-        const key = this.#opened.get(kid) ?? { kid, jwk: unseal(secret, kid, sealed) }
+        const key = this.#opened.get(kid) ?? {
+          kid,
+          jwk: rsaKey.parse(JSON.parse(unseal(secret, kid, sealed))),
+        }
         this.#opened.set(kid, key)
         return key
       })
@@ -111,30 +112,12 @@ export class SigningKeys {
   async #create(): Promise<StoredKey> {
     const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
     const kid = randomBytes(12).toString('base64url')
-    const sealed = seal(await this.#secret(), kid, rsaKey.parse(privateKey.export({ format: 'jwk' })))
+    const jwk = rsaKey.parse(privateKey.export({ format: 'jwk' }))
+    const sealed = seal(await this.#secret(), kid, JSON.stringify(jwk))
     return { kid, created_at: Date.now(), valid_until: null, sealed }
   }
 
   #secret(): Promise<Buffer> {
     return this.#engine.secretFor('signing keys of access tokens')
   }
-}
-
-/** Encrypts a key; the id is authenticated with it, so that stored keys cannot be exchanged. */
-function seal(secret: Buffer, kid: string, jwk: RsaKey): string {
-  const iv = randomBytes(IV_BYTES)
-  const cipher = createCipheriv(ALGORITHM, secret, iv).setAAD(Buffer.from(kid))
-  const text = Buffer.concat([cipher.update(JSON.stringify(jwk), 'utf8'), cipher.final()])
-  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')
-}
-
-function unseal(secret: Buffer, kid: string, sealed: string): RsaKey {
-  const bytes = Buffer.from(sealed, 'base64')
-  const tag = bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)
-  const decipher = createDecipheriv(ALGORITHM, secret, bytes.subarray(0, IV_BYTES), {
-    authTagLength: TAG_BYTES,
-  })
-  decipher.setAAD(Buffer.from(kid)).setAuthTag(tag)
-  const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
-  return rsaKey.parse(JSON.parse(text.toString('utf8')))
 }

@@ -172,7 +172,7 @@ export function receiptSeq(engine: Engine, tenant: TenantRef, receipt_id: string
 }
 
 /** Both parties of a receipt may read it, and all who may read its task. */
-async function readReceipt(engine: Engine, caller: Caller, receipt_id: string) {
+export async function readReceipt(engine: Engine, caller: Caller, receipt_id: string) {
   const tenant = await engine.tenant(caller.tenant)
   const seq = receiptSeq(engine, tenant, receipt_id)
   const receipt = await engine.reading(() => engine.store.reads.receipt(tenant.tenant, seq))

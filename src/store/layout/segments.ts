@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { commitmentOf } from '../../core/commitment.ts'
 import { type CanonicalJson, canonical } from '../../core/json/json.ts'
+import type { CommittedReceipt } from '../../core/merkle/leaf.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
 import { isoTime } from '../../core/time.ts'
@@ -168,6 +169,22 @@ export class OpenSegment {
     return salt === NONE ? undefined : salt
   }
 
+  /** The receipt of a seq with the commitment to its body; undefined if the segment does not have it. */
+  committed(seq: number): CommittedReceipt | undefined {
+    return this.has(this.#segment.tenant, seq) ? this.#commit(this.at(seq)) : undefined
+  }
+
+  /** Receipts above seq `from` in ascending order, each with the commitment to its body. */
+  *committedAfter(from: number): Generator<CommittedReceipt> {
+    for (const receipt of this.after(from)) yield this.#commit(receipt)
+  }
+
+  #commit(receipt: Receipt): CommittedReceipt {
+    const salt = this.salt(receipt.seq)
+    const commitment = salt === undefined ? commitmentIn(receipt.body) : commitmentOf(salt, receipt.body)
+    return { receipt, commitment, salt }
+  }
+
   /**
    * The segment without the bodies of the receipts that `isSelected` accepts; undefined if it has none of them. What
    * stays of a body is a commitment to it.
@@ -237,6 +254,13 @@ function saltOf(salts: string, seq: number): string {
 
 function erasedBody(salt: string, body: CanonicalJson, now: number): CanonicalJson {
   return canonical({ commitment: commitmentOf(salt, body), erased_at: isoTime(now) })
+}
+
+/** The commitment in the body of an erased receipt; empty if it has none, which no commitment is. */
+function commitmentIn(body: CanonicalJson): string {
+  const stored: unknown = JSON.parse(body)
+  const isErased = typeof stored === 'object' && stored !== null && 'commitment' in stored
+  return isErased ? String(stored.commitment) : ''
 }
 
 /** How many fields stand before the body. */

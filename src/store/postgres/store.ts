@@ -4,6 +4,7 @@ import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
+import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
 import {
@@ -25,6 +26,7 @@ import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
 import { postgresErasure } from './erasure.ts'
 import { inboxReadsOn } from './inbox.ts'
+import { ledgerLogOn } from './ledger-log.ts'
 import { Listener } from './listen.ts'
 import { logsOn } from './logs.ts'
 import { migrate } from './migrate.ts'
@@ -74,6 +76,7 @@ class PostgresStore implements Store {
   readonly erasure: Erasure
   readonly usage: UsageRows
   readonly outbox: OutboxRows
+  readonly ledgerLog: LedgerLog
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -95,6 +98,7 @@ class PostgresStore implements Store {
     this.erasure = postgresErasure(connections)
     this.usage = usageOn(connections)
     this.outbox = outboxOn(connections)
+    this.ledgerLog = ledgerLogOn(connections)
     this.entries = entriesOn(connections)
   }
 

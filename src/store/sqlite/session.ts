@@ -5,6 +5,7 @@ import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
 import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
+import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
@@ -21,6 +22,7 @@ import {
 import { prepareEntries } from './entries.ts'
 import { prepareErasure } from './erasure.ts'
 import { prepareInboxReads } from './inbox.ts'
+import { prepareLedgerLog } from './ledger-log.ts'
 import { DUE_LEASES, DUE_WAITING, NEXT_WAKE, OVERDUE, prepareLoad } from './load.ts'
 import { prepareLogs } from './logs.ts'
 import { migrate } from './migrate.ts'
@@ -42,6 +44,7 @@ export interface Session {
   readonly erasure: Erasure
   readonly usage: UsageRows
   readonly outbox: OutboxRows
+  readonly ledgerLog: LedgerLog
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
   readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
@@ -79,6 +82,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       erasure: prepareErasure(reader, writer, change),
       usage: prepareUsage(reader, writer, change),
       outbox: prepareOutbox(reader, writer, change),
+      ledgerLog: prepareLedgerLog(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),
       findSpec: prepareSpecLookup(writer),

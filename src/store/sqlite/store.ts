@@ -6,6 +6,7 @@ import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
 import { Known } from '../layout/known.ts'
 import { type Rows, rowsOf } from '../layout/rows.ts'
+import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
 import {
@@ -80,6 +81,7 @@ class SqliteStore implements Store {
   readonly erasure: Erasure
   readonly usage: UsageRows
   readonly outbox: OutboxRows
+  readonly ledgerLog: LedgerLog
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -112,6 +114,7 @@ class SqliteStore implements Store {
     this.erasure = following(session.erasure, () => this.#open().erasure)
     this.usage = following(session.usage, () => this.#open().usage)
     this.outbox = following(session.outbox, () => this.#open().outbox)
+    this.ledgerLog = following(session.ledgerLog, () => this.#open().ledgerLog)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 

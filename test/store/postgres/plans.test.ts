@@ -4,12 +4,14 @@ import { STATUSES } from '../../../src/core/transitions.ts'
 import type { AuditRows } from '../../../src/store/audit.ts'
 import type { Logs } from '../../../src/store/entries.ts'
 import type { Erasure } from '../../../src/store/erasure.ts'
+import type { LedgerLog } from '../../../src/store/ledger-log.ts'
 import type { OutboxRows } from '../../../src/store/outbox.ts'
 import { auditOn, auditQueries } from '../../../src/store/postgres/audit.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { erasureQueries, postgresErasure } from '../../../src/store/postgres/erasure.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
+import { ledgerLogOn, ledgerLogQueries } from '../../../src/store/postgres/ledger-log.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
 import { logQueries, logsOn } from '../../../src/store/postgres/logs.ts'
 import { outboxOn, outboxQueries } from '../../../src/store/postgres/outbox.ts'
@@ -68,6 +70,7 @@ const NAMES = new Map(
     ...erasureQueries,
     ...usageQueries,
     ...outboxQueries,
+    ...ledgerLogQueries,
   }).map(([name, text]) => [text, name]),
 )
 
@@ -303,6 +306,19 @@ async function useOutbox(outbox: OutboxRows, tenant: number, seqs: readonly numb
   for (const seq of seqs) await outbox.remove(tenant, seq)
 }
 
+/** Stores tiles and checkpoints, and reads them. */
+async function useLedgerLog(log: LedgerLog, tenant: number): Promise<void> {
+  const tile = (n: number) => ({ level: 0, n, hashes: Buffer.alloc(64 * 32) })
+  for (let n = 1; n <= 3; n++) {
+    await log.append(tenant, [tile(n), tile(n + 1)], { size: n, created_at: n, note: 'x' }, n - 1)
+  }
+  await log.tiles(tenant, [tile(1), tile(2)])
+  await log.latest(tenant)
+  await log.checkpoints(tenant, 0, 1)
+  await log.receipts(tenant, 0, 1)
+  await log.receipt(tenant, 1)
+}
+
 /** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -316,6 +332,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await useErasure(postgresErasure(pooled), tenant, seqs)
   await useUsage(usageOn(pooled), tenant, seqs)
   await useOutbox(outboxOn(pooled), tenant, seqs)
+  await useLedgerLog(ledgerLogOn(pooled), tenant)
   await reads.statuses(tenant, ids)
   await reads.lines(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)

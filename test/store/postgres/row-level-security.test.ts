@@ -42,6 +42,12 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
       await store.audit.add(tenant, [auditRow(tenant, 1)])
       await store.usage.add(usageEvent(tenant, 1), true)
       await store.outbox.advance(tenant, 0, 1, [{ seq: 1, task_id: uuid(1) }])
+      await store.ledgerLog.append(
+        tenant,
+        [{ level: 0, n: 0, hashes: Buffer.alloc(32) }],
+        { size: 1, created_at: 1, note: 'x' },
+        0,
+      )
     }
     client = new pg.Client({ connectionString: url })
     await client.connect()

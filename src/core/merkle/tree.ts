@@ -1,0 +1,69 @@
+import { hash } from 'node:crypto'
+
+/** The hashes of RFC 9162: SHA-256, with a prefix that keeps leaves and inner nodes apart. */
+export const HASH_BYTES = 32
+
+const LEAF = Buffer.of(0)
+const NODE = Buffer.of(1)
+
+export const EMPTY_ROOT = hash('sha256', '', 'buffer')
+
+export function leafHash(entry: string): Buffer {
+  return hash('sha256', Buffer.concat([LEAF, Buffer.from(entry)]), 'buffer')
+}
+
+export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([NODE, left, right]), 'buffer')
+}
+
+/** The leaves from `start` up to, and without, `end`. */
+export interface Range {
+  readonly start: number
+  readonly end: number
+}
+
+/** The subtrees whose roots prove that the leaf `index` is in a tree of `size` leaves, from the leaf upwards. */
+export function inclusionRanges(index: number, size: number): Range[] {
+  const ranges: Range[] = []
+  let [start, end] = [0, size]
+  while (end - start > 1) {
+    const middle = start + splitOf(end - start)
+    if (index < middle) {
+      ranges.push({ start: middle, end })
+      end = middle
+    } else {
+      ranges.push({ start, end: middle })
+      start = middle
+    }
+  }
+  return ranges.reverse()
+}
+
+/**
+ * The subtrees whose roots prove that a tree of `size` leaves begins with that of `first` leaves, in the order of RFC
+ * 9162, section 2.1.4.1. `first` is at least 1.
+ */
+export function consistencyRanges(first: number, size: number): Range[] {
+  const ranges: Range[] = []
+  let [start, end] = [0, size]
+  while (end > first) {
+    const middle = start + splitOf(end - start)
+    if (first <= middle) {
+      ranges.push({ start: middle, end })
+      end = middle
+    } else {
+      ranges.push({ start, end: middle })
+      start = middle
+    }
+  }
+  // The verifier knows the root of the first tree, unless that is only a part of what is left.
+  if (start > 0) ranges.push({ start, end })
+  return ranges.reverse()
+}
+
+/** The largest power of two that is less than `count`, which is at least 2. */
+function splitOf(count: number): number {
+  let split = 1
+  while (split * 2 < count) split *= 2
+  return split
+}
