@@ -13,6 +13,7 @@ import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Erasure } from './erasure.ts'
 import type { Reads } from './reads.ts'
+import type { Retention } from './retention.ts'
 import type { UsageRows } from './usage.ts'
 
 /** How long other processes notify a process of their changes after its last request. */
@@ -35,6 +36,7 @@ export interface Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>

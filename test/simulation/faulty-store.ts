@@ -1,6 +1,7 @@
 import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Erasure } from '../../src/store/erasure.ts'
+import type { Retention } from '../../src/store/retention.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
   type Changes,
@@ -37,6 +38,7 @@ export class FaultyStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   commits = 0
   readonly #inner: Store
@@ -55,6 +57,7 @@ export class FaultyStore implements Store {
     this.logs = inner.logs
     this.audit = inner.audit
     this.erasure = inner.erasure
+    this.retention = inner.retention
     this.usage = inner.usage
   }
 

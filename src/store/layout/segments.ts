@@ -186,6 +186,26 @@ export class OpenSegment {
     return count === 0 ? undefined : { segment: { ...this.#segment, receipts: writer.text(salts) }, count }
   }
 
+  /**
+   * What is left without the receipts of these seqs: a segment for each run of consecutive receipts. Each has its own
+   * list of salts, so that no segment contains what the salts of another one are derived from.
+   */
+  except(seqs: ReadonlySet<number>): Segment[] {
+    const segments: Segment[] = []
+    for (let seq = this.first; seq <= this.last; seq++) {
+      if (seqs.has(seq)) continue
+      const first = seq
+      const writer = new SegmentWriter()
+      let salts = ''
+      for (; seq <= this.last && !seqs.has(seq); seq++) {
+        salts += LISTED + (this.salt(seq) ?? NONE)
+        writer.add(this.at(seq), this.#body(seq))
+      }
+      segments.push({ ...this.#segment, first, receipts: writer.text(salts) })
+    }
+    return segments
+  }
+
   #body(seq: number): string {
     const body = bodyOf(this.#lines[1 + seq - this.first])
     return body.startsWith(SAME) ? bodyOf(this.#lines[1 + Number(body.slice(1))]) : body

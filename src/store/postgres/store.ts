@@ -5,6 +5,7 @@ import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
 import type { Reads } from '../reads.ts'
+import type { Retention } from '../retention.ts'
 import {
   type Changes,
   type Committed,
@@ -29,6 +30,7 @@ import { logsOn } from './logs.ts'
 import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, findNextWake, readsOn } from './reads.ts'
+import { postgresRetention } from './retention.ts'
 import { CATCH_UP, NOW } from './time.ts'
 import { usageOn } from './usage.ts'
 import { Writer } from './writer.ts'
@@ -70,6 +72,7 @@ class PostgresStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly #connections: Connections
   readonly #writer: Writer
@@ -90,6 +93,7 @@ class PostgresStore implements Store {
     this.logs = logsOn(connections)
     this.audit = auditOn(connections)
     this.erasure = postgresErasure(connections)
+    this.retention = postgresRetention(connections)
     this.usage = usageOn(connections)
     this.entries = entriesOn(connections)
   }

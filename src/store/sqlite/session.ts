@@ -6,6 +6,7 @@ import type { Erasure } from '../erasure.ts'
 import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
+import type { Retention } from '../retention.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
 import type { UsageRows } from '../usage.ts'
 import { prepareAudit } from './audit.ts'
@@ -25,6 +26,7 @@ import { prepareLogs } from './logs.ts'
 import { migrate } from './migrate.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
+import { prepareRetention } from './retention.ts'
 import { prepareSpecLookup } from './tasks.ts'
 import { prepareUsage } from './usage.ts'
 import { prepareWrite } from './write.ts'
@@ -38,6 +40,7 @@ export interface Session {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
   readonly write: (changes: Changes, rows: Rows, loaded: Loaded) => void
@@ -74,6 +77,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       logs: prepareLogs(reader, writer, change),
       audit: prepareAudit(reader, writer, change),
       erasure: prepareErasure(reader, writer, change),
+      retention: prepareRetention(reader, writer, change),
       usage: prepareUsage(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),

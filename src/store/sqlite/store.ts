@@ -7,6 +7,7 @@ import type { Erasure } from '../erasure.ts'
 import { Known } from '../layout/known.ts'
 import { type Rows, rowsOf } from '../layout/rows.ts'
 import type { Reads } from '../reads.ts'
+import type { Retention } from '../retention.ts'
 import {
   type Changes,
   type Committed,
@@ -77,6 +78,7 @@ class SqliteStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly #path: string
   readonly #driver: Driver
@@ -108,6 +110,7 @@ class SqliteStore implements Store {
     this.logs = following(session.logs, () => this.#open().logs)
     this.audit = following(session.audit, () => this.#open().audit)
     this.erasure = following(session.erasure, () => this.#open().erasure)
+    this.retention = following(session.retention, () => this.#open().retention)
     this.usage = following(session.usage, () => this.#open().usage)
     this.entries = following(session.entries, () => this.#open().entries)
   }
