@@ -1,4 +1,5 @@
 import type { Settings } from '../core/settings.ts'
+import { type ArchiveValues, archiveNotices, archiveTable } from './archive.ts'
 import { type Database, databaseOf } from './database.ts'
 import {
   type EmailConfig,
@@ -66,6 +67,7 @@ export interface Config {
   readonly oidc: OidcConfig | null
   readonly limits: LimitsValues
   readonly rateLimits: RateLimitConfig
+  readonly archive: ArchiveValues
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -121,7 +123,8 @@ export function reportConfig(options: ConfigOptions): Report {
   const oauth = oauthTable.safeParse(raw)
   const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
-  const issues = [server, engine, results, email, oauth, oidc, limits].flatMap(
+  const archive = archiveTable.safeParse(raw)
+  const issues = [server, engine, results, email, oauth, oidc, limits, archive].flatMap(
     (table) => table.error?.issues ?? [],
   )
   const problems = [
@@ -147,6 +150,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...oauth.data,
     ...oidc.data,
     ...limits.data,
+    ...archive.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -157,7 +161,16 @@ export function reportConfig(options: ConfigOptions): Report {
     problems,
     notices:
       results.success && server.success
-        ? resultsNotices(results.data, databaseOf(server.data.database_url))
+        ? [
+            ...resultsNotices(results.data, databaseOf(server.data.database_url)),
+            ...(archive.success && engine.success
+              ? archiveNotices(
+                  archive.data,
+                  engine.data.task_retention_days,
+                  databaseOf(server.data.database_url),
+                )
+              : []),
+          ]
         : [],
     ...(server.success &&
       engine.success &&
@@ -166,6 +179,7 @@ export function reportConfig(options: ConfigOptions): Report {
       oauth.success &&
       oidc.success &&
       limits.success &&
+      archive.success &&
       problems.length === 0 && {
         config: assemble(
           server.data,
@@ -175,6 +189,7 @@ export function reportConfig(options: ConfigOptions): Report {
           oauth.data,
           oidc.data,
           limits.data,
+          archive.data,
           isGiven,
           [...file.warnings, ...environment.warnings],
         ),
@@ -190,6 +205,7 @@ function assemble(
   oauth: OauthValues,
   oidc: OidcValues,
   limits: LimitsValues,
+  archive: ArchiveValues,
   isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
 ): Config {
@@ -207,6 +223,7 @@ function assemble(
     oidc: oidcOf(oidc),
     limits,
     rateLimits: rateLimitsOf(limits, server, isGiven),
+    archive,
     refusals: [
       ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
       ...emailRefusals(email),

@@ -14,6 +14,8 @@ import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.t
 import { Erasures } from './privacy/erasures.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
+import type { RetentionOptions } from './retention/port.ts'
+import { Retention } from './retention/retention.ts'
 import { ScheduleWatch } from './schedules/schedule-watch.ts'
 import { ToolCallQueue } from './sessions/tool-call-queue.ts'
 import { UsualDurations } from './task-types/durations.ts'
@@ -44,6 +46,7 @@ export interface ServicesOptions extends EngineOptions {
   /** How long events of the audit log are stored. */
   readonly auditRetentionDays?: number
   readonly usage?: UsageOptions
+  readonly retention?: RetentionOptions
   /** Without it nothing is limited. */
   readonly rateLimits?: RateLimitOptions
 }
@@ -75,6 +78,7 @@ export class Services {
   readonly audit: AuditLog
   readonly keyUses: KeyUses
   readonly erasures: Erasures
+  readonly retention: Retention
   readonly usage: UsageRecorder
   readonly limits: TenantLimitsRegistry
   readonly rateLimits: RateLimits
@@ -105,6 +109,7 @@ export class Services {
     this.identities = new Identities(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
+    this.retention = new Retention(this, options.retention)
     this.erasures = new Erasures(this)
     this.usage = new UsageRecorder(engine, options.usage)
     engine.events.onCommit(({ usage }) => this.usage.committed(usage))
@@ -121,7 +126,12 @@ export class Services {
   /** Stops background work, lets waiting calls return, and waits for commands in progress. The store stays open. */
   async stop(): Promise<void> {
     await this.engine.quiesce()
-    await Promise.all([this.uploads.stop(), this.scheduleWatch.stop(), this.erasures.stop()])
+    await Promise.all([
+      this.uploads.stop(),
+      this.scheduleWatch.stop(),
+      this.erasures.stop(),
+      this.retention.stop(),
+    ])
     this.blockedTools.stop()
     await Promise.all([
       this.taskTypes.stop(),
@@ -145,5 +155,6 @@ export class Services {
     await this.#refusals.settled()
     await this.cancellations.settled()
     await this.erasures.settled()
+    await this.retention.settled()
   }
 }

@@ -43,6 +43,7 @@ import {
   openRateLimits,
   openResults,
   openWebhook,
+  retentionOf,
 } from './services.ts'
 
 /** A gate with everything that the settings configure, except for HTTP. */
@@ -231,6 +232,7 @@ async function compose(
       isBilled: server.billing_webhook_url !== null,
     },
     rateLimits: rateLimits.options,
+    retention: retentionOf(config),
     onError,
     results: await openResults(config, store, email?.queue, gist),
     memory: await openMemory(server, onError),

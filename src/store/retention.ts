@@ -30,7 +30,12 @@ export interface Retention {
   /** The files whose receipts include this seq: one, or none. */
   archiveWith(tenant: number, seq: number): Promise<ArchiveFile | undefined>
   /** Files with seqs on either side of `from`, in the order of the first seqs above it or of the last seqs below it. */
-  archives(tenant: number, from: number, order: 'ascending' | 'descending', limit: number): Promise<ArchiveFile[]>
+  archives(
+    tenant: number,
+    from: number,
+    order: 'ascending' | 'descending',
+    limit: number,
+  ): Promise<ArchiveFile[]>
   /** Files by name. */
   archiveFiles(tenant: number, after: string, limit: number): Promise<ArchiveFile[]>
   archiveTotals(tenant: number): Promise<ArchiveTotals>

@@ -23,7 +23,8 @@ export const ARCHIVING_STATEMENTS = {
   lock: 'UPDATE tenants SET committed_at = committed_at WHERE tenant = ?',
   remove_segment: 'DELETE FROM ledger WHERE tenant = ? AND first = ? AND receipts = ? RETURNING first',
   insert_segment: 'INSERT INTO ledger (tenant, first, created_at, instance, receipts) VALUES (?, ?, ?, ?, ?)',
-  remove_done: 'DELETE FROM tasks_done WHERE tenant = ? AND status = ? AND seq = ? AND state = ? RETURNING seq',
+  remove_done:
+    'DELETE FROM tasks_done WHERE tenant = ? AND status = ? AND seq = ? AND state = ? RETURNING seq',
   remove_task: 'DELETE FROM tasks WHERE tenant = ? AND seq = ?',
   obligation: 'SELECT seq FROM open_obligations WHERE tenant = ? AND principal = ? AND seq = ?',
   remove_questions: 'DELETE FROM questions WHERE task_id = ? AND tenant = ?',
@@ -146,7 +147,10 @@ function* removeFromLists(tenant: number, members: readonly Member[]): Work<void
     sql: listStatements(table).with,
     values: [tenant, principal, seq],
   }))
-  const lists = new Map<string, { readonly member: Member; readonly row: ListRow; readonly left: Set<number> }>()
+  const lists = new Map<
+    string,
+    { readonly member: Member; readonly row: ListRow; readonly left: Set<number> }
+  >()
   for (const [n, member] of members.entries()) {
     const [row] = (found[n] ?? []) as ListRow[]
     if (row === undefined) continue
@@ -164,5 +168,8 @@ function* removeFromLists(tenant: number, members: readonly Member[]): Work<void
   })
   yield members
     .filter(({ table }) => table === 'inbox_unread')
-    .map(({ principal, seq }) => ({ sql: ARCHIVING_STATEMENTS.remove_item, values: [tenant, principal, seq] }))
+    .map(({ principal, seq }) => ({
+      sql: ARCHIVING_STATEMENTS.remove_item,
+      values: [tenant, principal, seq],
+    }))
 }

@@ -10,7 +10,5 @@ export function thinnedBy(
   progress: readonly ProgressEntry[],
 ): Pick<ProgressEntry, 'tenant' | 'task_id' | 'n'>[] {
   const isDue = ({ n }: ProgressEntry) => n > KEPT_REPORTS && n % REPORTS_PER_REMOVAL === 0
-  return progress
-    .filter(isDue)
-    .map(({ tenant, task_id, n }) => ({ tenant, task_id, n: n - KEPT_REPORTS }))
+  return progress.filter(isDue).map(({ tenant, task_id, n }) => ({ tenant, task_id, n: n - KEPT_REPORTS }))
 }

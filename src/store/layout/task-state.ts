@@ -224,7 +224,10 @@ type Details = readonly [CanonicalJson | null, CanonicalJson | null, CanonicalJs
 
 export function decodeLive({ tenant, seq, status: code, state }: LiveRow): Stored<OpenTask> {
   const fields = JSON.parse(state) as OpenState
-  return { task: openTask(coreOf(tenant, seq, fields, fields[22]), openStatus(code), fields), receipts: fields[18] }
+  return {
+    task: openTask(coreOf(tenant, seq, fields, fields[22]), openStatus(code), fields),
+    receipts: fields[18],
+  }
 }
 
 function openTask(task: TaskCore, status: OpenStatus, fields: OpenState): OpenTask {
