@@ -13,6 +13,7 @@ import { questionSteps } from './question-steps.ts'
 import { receiptSteps } from './receipt-steps.ts'
 import { registrySteps } from './registry-steps.ts'
 import { resultSteps } from './result-steps.ts'
+import { retentionSteps } from './retention-steps.ts'
 import { scheduleSteps } from './schedule-steps.ts'
 import { sessionSteps } from './session-steps.ts'
 import type { Step } from './step.ts'
@@ -49,6 +50,7 @@ export const SCENARIO: readonly Step[] = [
   ...auditSteps,
   ...privacySteps,
   ...usageSteps,
+  ...retentionSteps,
   ...limitSteps,
 ]
 

@@ -52,8 +52,13 @@ const NEVER_BY_CHANCE = 'run_schedule'
 /** A task type may name a channel before it is configured. */
 const FOR_THE_OPERATOR = /^Error: The result channel .+ of task type .+ is not configured\.$/
 
-/** The audit log contains the ids of requests, and is written in the background. */
-const OWN_TO_EACH_SERVER: ReadonlySet<string> = new Set(['list_audit', 'export_principal'])
+/** The audit log contains the ids of requests, and is written in the background, as retention is applied. */
+const OWN_TO_EACH_SERVER: ReadonlySet<string> = new Set([
+  'list_audit',
+  'export_principal',
+  'get_retention',
+  'control_retention',
+])
 
 function unanswered(counts: ReadonlyMap<string, number>): string[] {
   return OPERATIONS.map(({ name }) => name).filter(

@@ -1,8 +1,8 @@
 import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Erasure } from '../../src/store/erasure.ts'
-import type { Retention } from '../../src/store/retention.ts'
 import type { Reads } from '../../src/store/reads.ts'
+import type { Retention } from '../../src/store/retention.ts'
 import {
   type Changes,
   type Committed,
