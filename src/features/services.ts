@@ -120,6 +120,9 @@ export class Services {
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
       this.#refusals.refused(command, fault)
+      if (fault.code === 'QUOTA_EXCEEDED') {
+        this.retention.makeRoom(command.tenant).catch((error: unknown) => engine.report(error))
+      }
     })
   }
 

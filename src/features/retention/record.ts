@@ -3,9 +3,9 @@ import { TERMINAL_STATUSES } from '../../core/transitions.ts'
 
 /**
  * The stages of a run, in order: give ended tasks the time at which their retention ends, remove the contents of tasks and
- * archive them with their receipts, archive other receipts.
+ * archive them with their receipts, make room where a quota is nearly used up, archive other receipts.
  */
-const STAGES = ['schedule', 'tasks', 'receipts', 'done'] as const
+const STAGES = ['schedule', 'tasks', 'quota', 'receipts', 'done'] as const
 
 /** How far the retention of a tenant has been applied. It is written after each step. */
 export const retentionRecord = z.object({

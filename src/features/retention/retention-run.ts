@@ -1,14 +1,13 @@
-import { isDeepStrictEqual } from 'node:util'
-import { INBOX_TYPES } from '../../core/inbox.ts'
 import { DAY_MS } from '../../core/time.ts'
 import { TERMINAL_STATUSES } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
-import type { Collected, EndedTask, SaltedReceipt } from '../../store/retention.ts'
+import type { Collected, EndedTask } from '../../store/retention.ts'
 import { nextTurn } from '../../util/turns.ts'
+import { isNearQuota } from '../limits/usage.ts'
 import { removeStoredResults } from '../results/remove-results.ts'
 import type { ResultStore } from '../results/result-store.ts'
 import type { Archive } from './archive.ts'
-import { type ArchiveContent, archivedTask } from './archive-file.ts'
+import { AGAIN_MS, ArchiveMove } from './archive-move.ts'
 import type { RetentionRecord } from './record.ts'
 
 /** Tasks that get their time in one transaction. */
@@ -18,11 +17,11 @@ const CLEARED_PER_STEP = 25
 /** Tasks of one archive, and of one transaction that removes them: it blocks the commits of the tenant. */
 const TASKS_PER_FILE = 500
 const TASKS_PER_TRANSACTION = 20
+/** Tasks that are archived early in one step. */
+const ROOM_PER_STEP = 100
 /** Rows of the ledger that are read at once, and receipts of an archive about no task. */
 const ROWS_PER_READ = 50
 const RECEIPTS_PER_FILE = 2_000
-/** A task that cannot be archived yet is looked at again after this time. */
-const AGAIN_MS = DAY_MS
 
 export interface RunDeps {
   readonly engine: Engine
@@ -36,9 +35,7 @@ export interface RunDeps {
 export class RetentionRun {
   readonly #deps: RunDeps
   readonly #tenant: number
-  readonly #name: string
-  /** Notes a file before it is written, so that it is removed if the tables never name it. */
-  readonly #onFile: (file: string) => Promise<void>
+  readonly #archiveMove: ArchiveMove
 
   constructor(
     deps: RunDeps,
@@ -47,8 +44,7 @@ export class RetentionRun {
   ) {
     this.#deps = deps
     this.#tenant = tenant.tenant
-    this.#name = tenant.name
-    this.#onFile = onFile
+    this.#archiveMove = new ArchiveMove(deps, tenant, onFile)
   }
 
   next(record: RetentionRecord, now: number): Promise<RetentionRecord> {
@@ -57,6 +53,8 @@ export class RetentionRun {
         return this.#schedule(record, now)
       case 'tasks':
         return this.#applyToTasks(record, now)
+      case 'quota':
+        return this.#makeRoom(record, now)
       case 'receipts':
         return this.#archiveStrays(record, now)
       case 'done':
@@ -102,7 +100,7 @@ export class RetentionRun {
     const whole = due.filter(({ cleared_at }) => cleared_at === null).slice(0, CLEARED_PER_STEP)
     for (const ended of whole) await this.#clear(ended, now)
     if (whole.length > 0) return { ...record, cleared_tasks: record.cleared_tasks + whole.length }
-    if (due.length === 0) return { ...record, stage: 'receipts', position: 0 }
+    if (due.length === 0) return { ...record, stage: 'quota', position: 0 }
     if (!this.#isArchiving) {
       await engine.writing(() =>
         retention.schedule(
@@ -113,6 +111,31 @@ export class RetentionRun {
       return record
     }
     return this.#archiveTasks(record, due, now)
+  }
+
+  /** A tenant that has nearly used up a quota gets room: its oldest ended tasks are archived before their time. */
+  async #makeRoom(record: RetentionRecord, now: number): Promise<RetentionRecord> {
+    const { engine } = this.#deps
+    const { retention, reads } = engine.store
+    const done: RetentionRecord = { ...record, stage: 'receipts', position: 0 }
+    const counters = await engine.reading(() => reads.counters(this.#tenant))
+    if (!this.#isArchiving || !isNearQuota(engine.settingsOf(this.#tenant), counters)) return done
+    const ended: EndedTask[] = []
+    for (const status of TERMINAL_STATUSES) {
+      ended.push(...(await engine.reading(() => retention.ended(this.#tenant, status, 0, TASKS_PER_FILE))))
+    }
+    const oldest = ended
+      .filter(({ task }) => !task.outcome.obligation_open)
+      .sort((a, b) => a.task.seq - b.task.seq)
+      .slice(0, ROOM_PER_STEP)
+    for (const task of oldest) if (task.cleared_at === null) await this.#clear(task, now)
+    const portions: Collected[] = []
+    for (let from = 0; from < oldest.length; from += TASKS_PER_TRANSACTION) {
+      const tasks = oldest.slice(from, from + TASKS_PER_TRANSACTION)
+      portions.push(await engine.reading(() => retention.collect(this.#tenant, tasks)))
+    }
+    const moved = await this.#move(record, portions, now)
+    return moved.archived_tasks === record.archived_tasks ? done : moved
   }
 
   /** Metadata stays until the receipts are archived. */
@@ -194,92 +217,17 @@ export class RetentionRun {
       : { ...moved, position }
   }
 
-  /** Writes one file for all of it, then removes each portion in its own transaction. */
   async #move(
     record: RetentionRecord,
     portions: readonly Collected[],
     now: number,
   ): Promise<RetentionRecord> {
-    const { archive } = this.#deps
-    if (portions.length === 0) return record
-    const content = await this.#contentOf(portions)
-    const file = await archive.write(content, this.#onFile)
-    const moved: Collected[] = []
-    for (const portion of portions) {
-      const isMoved = await this.#moveOne(portion, file, now)
-      if (isMoved) moved.push(portion)
-      else moved.push(...(await this.#separately(portion, file, now)))
-      await nextTurn()
-    }
-    const seqs = new Set(moved.flatMap(({ receipts }) => receipts.map(({ receipt }) => receipt.seq)))
-    const taskIds = new Set(moved.flatMap(({ tasks }) => tasks.map(({ task }) => task.task_id)))
-    if (seqs.size > 0 && seqs.size < content.receipts.length) {
-      // What stayed in the tables can still be erased there, so no file may contain it.
-      const rest = {
-        ...content,
-        tasks: content.tasks.filter(({ task_id }) => taskIds.has(task_id)),
-        receipts: content.receipts.filter(({ receipt }) => seqs.has(receipt.seq)),
-      }
-      await archive.replace(this.#tenant, file, rest)
-    } else await archive.removeUnused(this.#tenant, file)
+    const { tasks, receipts } = await this.#archiveMove.move(portions, now)
     return {
       ...record,
-      archived_tasks: record.archived_tasks + taskIds.size,
-      archived_receipts: record.archived_receipts + seqs.size,
+      archived_tasks: record.archived_tasks + tasks,
+      archived_receipts: record.archived_receipts + receipts,
       unused_file: null,
-    }
-  }
-
-  /** The rows of the ledger may have been split since they were collected; the receipts must be the same. */
-  async #moveOne(portion: Collected, file: string, now: number): Promise<boolean> {
-    const { engine } = this.#deps
-    const { retention } = engine.store
-    const fresh =
-      portion.tasks.length === 0
-        ? portion
-        : await engine.reading(() => retention.collect(this.#tenant, portion.tasks))
-    if (!isDeepStrictEqual(fresh.receipts, portion.receipts)) return false
-    return engine.writing(() => retention.archive(this.#tenant, fresh, file, now))
-  }
-
-  /**
-   * One task that has changed, or has an open obligation, must not hold up the others: it is tried again later. Resolves
-   * with those that were moved.
-   */
-  async #separately({ tasks, receipts }: Collected, file: string, now: number): Promise<Collected[]> {
-    const { engine } = this.#deps
-    const moved: Collected[] = []
-    for (const ended of tasks) {
-      const own = receipts.filter(({ receipt }) => receipt.task_id === ended.task.task_id)
-      const portion: Collected = { tasks: [ended], receipts: own, segments: [] }
-      if (await this.#moveOne(portion, file, now)) moved.push(portion)
-      else {
-        const times = [{ task: ended.task, at: now + AGAIN_MS }]
-        await engine.writing(() => engine.store.retention.schedule(this.#tenant, times))
-      }
-      await nextTurn()
-    }
-    return moved
-  }
-
-  async #contentOf(portions: readonly Collected[]): Promise<ArchiveContent> {
-    const { engine } = this.#deps
-    const ids = portions.flatMap(({ tasks }) => tasks.map(({ task }) => task.task_id))
-    const records = await engine.reading(() => engine.store.reads.tasks(this.#tenant, ids))
-    const receipts: SaltedReceipt[] = portions.flatMap((portion) => portion.receipts)
-    const refs = receipts
-      .filter(({ receipt }) => INBOX_TYPES.includes(receipt.receipt_type))
-      .map(({ receipt }) => ({ principal: receipt.to, seq: receipt.seq }))
-    const items = await engine.reading(() => engine.store.reads.items(this.#tenant, refs))
-    return {
-      tenant: this.#name,
-      tasks: records.flatMap((each) => archivedTask(each) ?? []).sort((a, b) => order(a.task_id, b.task_id)),
-      receipts: receipts.sort((a, b) => a.receipt.seq - b.receipt.seq),
-      deliveries: new Map(
-        items.flatMap(({ seq, delivered_at }) =>
-          delivered_at === null ? [] : [[seq, delivered_at] as const],
-        ),
-      ),
     }
   }
 
@@ -287,8 +235,4 @@ export class RetentionRun {
     const { engine, archive, receiptDays } = this.#deps
     return engine.settings.task_retention_days > 0 && receiptDays > 0 && archive.kind !== undefined
   }
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
 }

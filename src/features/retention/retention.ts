@@ -20,6 +20,8 @@ const HELD_MS = 120_000
 const STOP_MS = 3_000
 /** Between two steps, so that they take only a small part of the time of the process. */
 const PAUSE_MS = 5
+/** Refused tasks of a tenant start a run at most once in this time. */
+const ROOM_PAUSE_MS = 10_000
 /** How far tasks are counted. */
 export const MAX_COUNTED = 10_000
 const DEFAULT_RECEIPT_DAYS = 30
@@ -47,6 +49,8 @@ export class Retention {
   readonly #id = randomUUID()
   readonly #sweeps: Repeater
   readonly #running = new Map<number, Promise<void>>()
+  /** When the next refusal may start a run, by tenant. */
+  readonly #roomAt = new Map<number, number>()
   #isStopped = false
 
   constructor(deps: Deps, { receiptDays = DEFAULT_RECEIPT_DAYS, archive }: RetentionOptions = {}) {
@@ -94,6 +98,16 @@ export class Retention {
   /** The same in the background. */
   wake(tenant: TenantRef): void {
     this.run(tenant).catch((error: unknown) => this.#deps.engine.report(error))
+  }
+
+  /** A tenant has used up a quota of what is stored: its oldest tasks are archived, if any are. */
+  async makeRoom(tenant: number): Promise<void> {
+    const { engine } = this.#deps
+    const now = Date.now()
+    if (engine.settings.task_retention_days === 0 || now < (this.#roomAt.get(tenant) ?? 0)) return
+    this.#roomAt.set(tenant, now + ROOM_PAUSE_MS)
+    const found = (await engine.store.tenants()).find((each) => each.tenant === tenant)
+    if (found !== undefined) await this.run(found)
   }
 
   /** Takes effect after the current step, on whichever server it runs. */
