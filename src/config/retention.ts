@@ -1,4 +1,6 @@
+import type { ArchiveValues } from './archive.ts'
 import type { EmailValues } from './email.ts'
+import type { EngineValues } from './engine.ts'
 import type { ServerValues } from './server.ts'
 import { variableOf } from './sources.ts'
 
@@ -9,7 +11,7 @@ interface RetainedData {
   readonly personal: string
   readonly retention: string
   /** The setting that changes the retention. */
-  readonly setting?: keyof ServerValues | keyof EmailValues
+  readonly setting?: keyof ServerValues | keyof EngineValues | keyof EmailValues | keyof ArchiveValues
   /** The database tables that contain it. */
   readonly tables: readonly string[]
 }
@@ -19,7 +21,8 @@ export const RETENTION: readonly RetainedData[] = [
   {
     data: 'Tasks: input, state, result, questions and answers, progress',
     personal: 'names of principals, and what agents and workers write into tasks',
-    retention: 'unlimited',
+    retention: 'unlimited, or the `retention_days` of the task, its type or the setting',
+    setting: 'task_retention_days',
     tables: [
       'tasks',
       'tasks_live',
@@ -34,25 +37,34 @@ export const RETENTION: readonly RetainedData[] = [
   {
     data: 'Receipts',
     personal: 'names of principals, and summaries of what they did',
-    retention: 'unlimited: the ledger is append-only',
+    retention: 'unlimited; with retention of tasks they are archived after 30 days',
+    setting: 'receipt_retention_days',
     tables: ['ledger', 'addressed_receipts', 'task_receipts', 'receipt_children', 'open_obligations'],
+  },
+  {
+    data: 'Archived receipts, in files or a bucket',
+    personal: 'names of principals, and summaries of what they did',
+    retention: 'unlimited',
+    tables: ['archives'],
   },
   {
     data: 'Inboxes: which results a principal has seen',
     personal: 'names of principals, and times',
-    retention: 'unlimited',
+    retention: 'unlimited, or until their receipts are archived',
+    setting: 'receipt_retention_days',
     tables: ['inbox', 'inbox_unread', 'relationships'],
   },
   {
     data: 'Logs of workers about tasks',
     personal: 'what workers write into them',
-    retention: 'unlimited',
+    retention: 'as long as the contents of the task',
+    setting: 'task_retention_days',
     tables: ['task_logs'],
   },
   {
     data: 'Large results in a result channel',
     personal: 'what workers write into them',
-    retention: 'until `archive_task_result`; a day if no task uses them',
+    retention: 'until `archive_task_result` or the end of the retention of the task; a day if no task uses them',
     tables: [],
   },
   {
