@@ -1,6 +1,4 @@
-import type { ArchiveValues } from './archive.ts'
 import type { EmailValues } from './email.ts'
-import type { EngineValues } from './engine.ts'
 import type { ServerValues } from './server.ts'
 import { variableOf } from './sources.ts'
 
@@ -11,7 +9,7 @@ interface RetainedData {
   readonly personal: string
   readonly retention: string
   /** The setting that changes the retention. */
-  readonly setting?: keyof ServerValues | keyof EngineValues | keyof EmailValues | keyof ArchiveValues
+  readonly setting?: keyof ServerValues | keyof EmailValues
   /** The database tables that contain it. */
   readonly tables: readonly string[]
 }
@@ -21,8 +19,7 @@ export const RETENTION: readonly RetainedData[] = [
   {
     data: 'Tasks: input, state, result, questions and answers, progress',
     personal: 'names of principals, and what agents and workers write into tasks',
-    retention: 'unlimited, or the `retention_days` of the task, its type or the setting',
-    setting: 'task_retention_days',
+    retention: 'unlimited, or `retention_days` of the task or its type, or `ASYNCGATE_TASK_RETENTION_DAYS`',
     tables: [
       'tasks',
       'tasks_live',
@@ -37,8 +34,8 @@ export const RETENTION: readonly RetainedData[] = [
   {
     data: 'Receipts',
     personal: 'names of principals, and summaries of what they did',
-    retention: 'unlimited; with retention of tasks they are archived after 30 days',
-    setting: 'receipt_retention_days',
+    retention:
+      'unlimited, or archived after `ASYNCGATE_RECEIPT_RETENTION_DAYS` if `ASYNCGATE_TASK_RETENTION_DAYS` is set',
     tables: ['ledger', 'addressed_receipts', 'task_receipts', 'receipt_children', 'open_obligations'],
   },
   {
@@ -51,20 +48,19 @@ export const RETENTION: readonly RetainedData[] = [
     data: 'Inboxes: which results a principal has seen',
     personal: 'names of principals, and times',
     retention: 'unlimited, or until their receipts are archived',
-    setting: 'receipt_retention_days',
     tables: ['inbox', 'inbox_unread', 'relationships'],
   },
   {
     data: 'Logs of workers about tasks',
     personal: 'what workers write into them',
     retention: 'as long as the contents of the task',
-    setting: 'task_retention_days',
     tables: ['task_logs'],
   },
   {
     data: 'Large results in a result channel',
     personal: 'what workers write into them',
-    retention: 'until `archive_task_result` or the end of the retention of the task; a day if no task uses them',
+    retention:
+      'until `archive_task_result` or the end of the retention of the task; a day if no task uses them',
     tables: [],
   },
   {
