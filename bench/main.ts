@@ -8,6 +8,7 @@ import { growth } from './growth/index.ts'
 import { http } from './http/index.ts'
 import { peers } from './peers/index.ts'
 import { Report } from './report.ts'
+import { retention } from './retention/index.ts'
 import { workers } from './worker/index.ts'
 
 type Suite = (report: Report, args: readonly string[]) => Promise<void>
@@ -21,6 +22,7 @@ const SUITES: Record<string, Suite> = {
   against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),
   peers,
   growth,
+  retention: withoutOptions(retention),
 }
 
 /** Refuses options, and passes the other arguments on. */

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { ArchiveStore } from '../features/retention/port.ts'
 import { Disk } from './disk.ts'
+import { collect } from './payload.ts'
 import { notFound } from './pointer.ts'
 import { openObjects, type S3Options } from './s3.ts'
 
@@ -54,10 +55,4 @@ function nameOf(file: string): string {
 
 async function* chunks(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content
-}
-
-async function collect(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const parts: Uint8Array[] = []
-  for await (const part of content) parts.push(part)
-  return Buffer.concat(parts)
 }

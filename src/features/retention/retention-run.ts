@@ -17,7 +17,8 @@ const CLEARED_PER_STEP = 25
 /** Tasks of one archive, and of one transaction that removes them: it blocks the commits of the tenant. */
 const TASKS_PER_FILE = 500
 const TASKS_PER_TRANSACTION = 20
-/** Tasks that are archived early in one step. */
+/** The part of the ended tasks that one step archives early, and their largest number. */
+const ROOM_PART = 0.1
 const ROOM_PER_STEP = 100
 /** Rows of the ledger that are read at once, and receipts of an archive about no task. */
 const ROWS_PER_READ = 50
@@ -127,7 +128,7 @@ export class RetentionRun {
     const oldest = ended
       .filter(({ task }) => !task.outcome.obligation_open)
       .sort((a, b) => a.task.seq - b.task.seq)
-      .slice(0, ROOM_PER_STEP)
+      .slice(0, Math.min(ROOM_PER_STEP, Math.ceil(ROOM_PART * counters.ended_tasks)))
     for (const task of oldest) if (task.cleared_at === null) await this.#clear(task, now)
     const portions: Collected[] = []
     for (let from = 0; from < oldest.length; from += TASKS_PER_TRANSACTION) {

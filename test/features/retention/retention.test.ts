@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { admin, agent, type Bench, describeGates, type Open, worker } from '../../support/gates.ts'
 import { ask, claim, finish, held, hold, lease, look, only, override, refusal } from '../../support/steps.ts'
@@ -182,6 +182,17 @@ describeGates('retention', (open, storeName) => {
     const { receipts } = await bench.gate.listReceipts(agent(), { include_archived: true, limit: 200 })
     expect(new Set(receipts.map(({ seq }) => seq)).size).toBe(receipts.length)
     expect(new Set(receipts.map(({ task_id }) => task_id)).size).toBe(30)
+  })
+
+  it('archives the oldest tasks of a tenant whose quota is nearly used up', async () => {
+    const settings = { task_retention_days: 7, max_terminal_tasks: 3 }
+    const { gate, archive } = await opened(open, { settings })
+    for (let n = 0; n < 3; n++) await done(gate)
+    expect(await refusal(ask(gate))).toMatchObject({ code: 'QUOTA_EXCEEDED' })
+    await vi.waitFor(async () => expect(await ask(gate)).toMatchObject({ status: 'queued' }), 20_000)
+    await gate.sweepRetention()
+    expect(archive.files.size).toBeGreaterThan(0)
+    expect(await gate.listOpenObligations(agent(), {})).toMatchObject({ open_obligations: [{}] })
   })
 
   it('erases archived receipts of a principal', async () => {
