@@ -19,7 +19,10 @@ it('asyncgate retention shows, pauses and resumes, and doctor reports growth', a
     due: { clear: 0, archive: 0 },
   })
   expect(await retention('resume')).toMatch(/State +idle/)
-  const { stdout } = await cli(['doctor', '--database-url', `sqlite:${folder}/asyncgate.db`], settings)
+  const { stdout } = await cli(['doctor'], {
+    ...settings,
+    ASYNCGATE_DATABASE_URL: `sqlite:${folder}/.asyncgate/asyncgate.db`,
+  })
   expect(stdout).toMatch(/growth +ok +0 tasks and 0.0 kB of receipts per day/)
   await server.stop()
 })

@@ -1,7 +1,7 @@
 import type { ProgressEntry } from '../../core/task.ts'
 
 /** How many of the newest reports of a task are stored. Of earlier ones the last of each lease stays. */
-export const KEPT_REPORTS = 100
+export const KEPT_REPORTS = 250
 /** How many reports are stored beyond that before the earlier ones are removed. */
 const REPORTS_PER_REMOVAL = 50
 

@@ -167,7 +167,7 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
     {
       updated: seqs.map((seq) => running(place(seq))),
       // So many reports that earlier ones are removed.
-      progress: seqs.flatMap((seq) => [1, 150].map((n) => progress(tenant, uuid(seq), n))),
+      progress: seqs.flatMap((seq) => [1, 300].map((n) => progress(tenant, uuid(seq), n))),
       receipts: receipts(2),
     },
   )
