@@ -9,6 +9,7 @@ import { http } from './http/index.ts'
 import { ledger } from './ledger/index.ts'
 import { peers } from './peers/index.ts'
 import { Report } from './report.ts'
+import { retention } from './retention/index.ts'
 import { workers } from './worker/index.ts'
 
 type Suite = (report: Report, args: readonly string[]) => Promise<void>
@@ -23,6 +24,7 @@ const SUITES: Record<string, Suite> = {
   peers,
   growth,
   ledger,
+  retention: withoutOptions(retention),
 }
 
 /** Refuses options, and passes the other arguments on. */

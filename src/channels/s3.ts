@@ -76,6 +76,38 @@ export function s3Channel(options: S3Options): Channel {
   }
 }
 
+/** Objects of a bucket by their keys. */
+export interface Objects {
+  upload(key: string, content: AsyncIterable<Uint8Array>, mediaType: string): Promise<unknown>
+  /** Undefined if there is no such object. */
+  download(key: string): Promise<AsyncIterable<Uint8Array> | undefined>
+  remove(key: string): Promise<void>
+}
+
+export function openObjects(options: S3Options): Objects {
+  const { bucket } = options
+  let opened: Promise<S3Client> | undefined
+  const client = (): Promise<S3Client> => {
+    opened ??= openClient(options)
+    return opened
+  }
+  return {
+    upload: async (key, content, mediaType) => upload(await client(), bucket, key, content, mediaType),
+    async download(key) {
+      const { HeadObjectCommand } = await loadClient()
+      const s3 = await client()
+      const head = await s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key })).catch(orAbsent)
+      const size = head?.ContentLength
+      return size === undefined ? undefined : download(s3, bucket, key, 0, size, key)
+    },
+    async remove(key) {
+      const { DeleteObjectCommand } = await loadClient()
+      const s3 = await client()
+      await orUnavailable('s3', s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key })))
+    },
+  }
+}
+
 async function openClient({
   endpoint,
   region,
@@ -153,7 +185,14 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 function refuse(pointer: string): (error: unknown) => never {
   return (error) => {
-    const missing = error instanceof Error && (error.name === 'NotFound' || error.name === 'NoSuchKey')
-    throw missing ? notFound(pointer) : unavailable('s3', error)
+    throw isAbsence(error) ? notFound(pointer) : unavailable('s3', error)
   }
+}
+
+function orAbsent(error: unknown): undefined {
+  if (!isAbsence(error)) throw unavailable('s3', error)
+}
+
+function isAbsence(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'NotFound' || error.name === 'NoSuchKey')
 }

@@ -29,6 +29,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   audit: () => import('./commands/audit.ts'),
   principals: () => import('./commands/principals.ts'),
   usage: () => import('./commands/usage.ts'),
+  retention: () => import('./commands/retention.ts'),
   tail: () => import('./commands/tail.ts'),
   mcp: () => import('./commands/mcp/index.ts'),
   migrate: () => import('./commands/migrate.ts'),

@@ -3,6 +3,7 @@ import type { Caller } from '../core/principal.ts'
 import { type Gate, openGate } from '../features/gate.ts'
 import { localPerson } from '../server/local-key.ts'
 import { openStore } from '../server/open-store.ts'
+import { retentionOf } from '../server/services.ts'
 import { messageOf } from '../util/error-message.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Input, type Options, text } from './input.ts'
@@ -23,13 +24,14 @@ export async function onDatabase(
   input: Input<keyof typeof REGISTRY_OPTIONS>,
   run: (gate: Gate, caller: Caller) => Promise<void>,
 ): Promise<void> {
-  const { database, settings, server } = configOf(input, settingsFlags(input).flags)
+  const config = configOf(input, settingsFlags(input).flags)
+  const { database, settings, server } = config
   const store = await openStore(database, { besideServer: true }).catch((error: unknown) => {
     const hint = 'Check ASYNCGATE_DATABASE_URL; "asyncgate doctor" checks more.'
     throw new CliError(EXIT.failure, messageOf(error), hint)
   })
   const ledgerLog = { name: server.ledger_name, signingKey: server.ledger_signing_key ?? undefined }
-  const gate = openGate({ store, settings, ledgerLog, sweeping: false })
+  const gate = openGate({ store, settings, ledgerLog, retention: retentionOf(config), sweeping: false })
   const tenant = input.text('tenant') ?? 'default'
   try {
     await run(gate, { tenant, principal: { kind: 'human', id: localPerson() }, role: 'admin' })

@@ -29,6 +29,8 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   POLICY_NOT_FOUND:
     'Check the id; "asyncgate policies list" and "asyncgate policies patterns" show the rules and patterns.',
   KEY_NOT_FOUND: 'Check the key_id and --tenant; "asyncgate keys list" shows the keys.',
+  ARCHIVE_UNAVAILABLE:
+    'Restore the file that is named here to the archive, or configure the archive; see docs/retention.md.',
   ERASURE_NOT_FOUND: 'Check the principal; "asyncgate principals erase" starts an erasure.',
   CLIENT_NOT_FOUND: 'Check the client_id; "asyncgate oauth clients" shows the clients.',
   IDENTITY_NOT_FOUND: 'Check the identity_id and --tenant; "asyncgate identities list" shows the identities.',

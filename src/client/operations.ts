@@ -100,6 +100,8 @@ export interface Task {
   readonly timeout_at: string | null
   /** Time by which the task must have ended; null if it has no deadline */
   readonly deadline_at: string | null
+  /** Days after its end at which the contents of the task are removed; null if they stay */
+  readonly retention_days: number | null
   /** Task that this one is part of; null if none was given */
   readonly parent_task_id: string | null
   /** Receipt that led to the task; null if none was given */
@@ -630,6 +632,8 @@ export interface CreateTaskInput {
   timeout_seconds?: number | undefined
   /** Time by which the task must have ended, such as 2027-01-31T18:00:00Z; then it fails with DEADLINE_EXCEEDED */
   deadline_at?: string | undefined
+  /** Days after its end at which the contents of the task are removed. Default: type or server */
+  retention_days?: number | undefined
   /** When the work counts as done, in words. Shown to the worker and in the task.assigned receipt */
   success_criteria?: string | undefined
   /** Where and how the result is expected, in words, such as "store artifact pointer"; return_payload if absent */
@@ -1643,6 +1647,8 @@ export interface ListReceiptsInput {
     | undefined
   /** Which receipts come first. With newest, since_receipt_id leads to older receipts */
   order?: 'oldest' | 'newest' | undefined
+  /** Also return receipts that were moved to the archive. It takes longer */
+  include_archived?: boolean | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
 }
@@ -1938,7 +1944,7 @@ export interface RegisterTaskTypeInput {
   default_retry_backoff_seconds?: number | undefined
   /** Default timeout_seconds of tasks; no limit if absent */
   default_timeout_seconds?: number | undefined
-  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet */
+  /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent */
   retention_days?: number | undefined
   /** The result channel in which results are stored */
   result_channel?: string | undefined
@@ -1984,7 +1990,7 @@ export interface RegisterTaskTypeAnswer {
   readonly default_retry_backoff_seconds: number | null
   /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
   readonly default_timeout_seconds: number | null
-  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet. Null if not set */
+  /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
   readonly retention_days: number | null
   /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
@@ -2039,7 +2045,7 @@ export interface GetTaskTypeAnswer {
   readonly default_retry_backoff_seconds: number | null
   /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
   readonly default_timeout_seconds: number | null
-  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet. Null if not set */
+  /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
   readonly retention_days: number | null
   /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
@@ -4173,6 +4179,52 @@ export interface GetUsageAnswer {
   }[]
 }
 
+export type GetRetentionInput = Record<string, never>
+
+export interface GetRetentionAnswer {
+  /** Whether retention is being applied. It starts by itself every hour unless it is paused */
+  readonly state: 'idle' | 'running' | 'paused'
+  /** Default retention of the contents of ended tasks, in days; null if it is unlimited */
+  readonly task_retention_days: number | null
+  /** Age at which receipts of ended tasks are archived, in days; null if they are not */
+  readonly receipt_retention_days: number | null
+  /** Where archives are stored; null if nothing is archived */
+  readonly archive: 'disk' | 's3' | null
+  /** What a run would do now */
+  readonly due: {
+    /** Number of ended tasks whose contents can be removed now */
+    readonly clear: number
+    /** Number of ended tasks that can be archived now, with their receipts */
+    readonly archive: number
+    /** Whether the count stopped at its limit, so that both are lower bounds */
+    readonly more: boolean
+  }
+  /** The current or last run */
+  readonly last_run: {
+    /** When the last run started; null if there was none */
+    readonly started_at: string | null
+    /** When the last run finished; null if it did not */
+    readonly finished_at: string | null
+  }
+  /** Number of tasks whose contents were removed so far */
+  readonly cleared_tasks: number
+  /** Number of tasks that were archived so far */
+  readonly archived_tasks: number
+  /** Number of receipts that were archived so far */
+  readonly archived_receipts: number
+  /** Number of files in the archive */
+  readonly archive_files: number
+}
+
+export interface ControlRetentionInput {
+  /** run: start now; pause: stop after the current step; resume: allow it again */
+  action: 'run' | 'pause' | 'resume'
+  /** Change nothing, and return what is due */
+  dry_run?: boolean | undefined
+}
+
+export type ControlRetentionAnswer = GetRetentionAnswer
+
 export type GetConfigInput = Record<string, never>
 
 export interface GetConfigAnswer {
@@ -4410,6 +4462,8 @@ export const ROUTES = {
     repeatable: true,
   },
   getUsage: { method: 'GET', path: '/v1/usage', actor: 'anyone', repeatable: true },
+  getRetention: { method: 'GET', path: '/v1/retention', actor: 'anyone', repeatable: true },
+  controlRetention: { method: 'POST', path: '/v1/retention', actor: 'anyone', repeatable: true },
   getConfig: { method: 'GET', path: '/v1/config', actor: 'anyone', repeatable: true },
   health: { method: 'GET', path: '/v1/health', actor: 'anyone', repeatable: true },
 } as const satisfies Record<string, Route>
@@ -4920,6 +4974,16 @@ export abstract class Operations {
   /** Get the usage of your tenant. For admins: how many tasks your tenant created, how long its tasks were leased, how many receipt bytes it stored for how long, and how many calls it made; in total, and per hour or day. Other servers add their counts every few minutes. */
   getUsage(input: GetUsageInput = {}, options?: CallOptions): Promise<GetUsageAnswer> {
     return this.call(ROUTES.getUsage, input, options)
+  }
+
+  /** Get the state of retention. For admins: how long ended tasks and receipts of your tenant are stored, what can be removed or archived now, and what was so far. */
+  getRetention(input: GetRetentionInput = {}, options?: CallOptions): Promise<GetRetentionAnswer> {
+    return this.call(ROUTES.getRetention, input, options)
+  }
+
+  /** Run, pause or resume retention. For admins: starts to remove and archive what is due in your tenant, pauses it, or resumes it. With dry_run nothing changes: the response says what a run would do. */
+  controlRetention(input: ControlRetentionInput, options?: CallOptions): Promise<ControlRetentionAnswer> {
+    return this.call(ROUTES.controlRetention, input, options)
   }
 
   /** Get the server configuration. Version, instance, receipt mode and capabilities of this server. The response never contains a secret. */

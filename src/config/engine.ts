@@ -75,6 +75,10 @@ export const engineTable = z.object({
     DEFAULTS.default_priority,
     'Priority of a task that does not set one. Higher priorities go first.',
   ),
+  task_retention_days: integer(0, 36_500).default(
+    DEFAULTS.task_retention_days,
+    'Days after which the contents of an ended task are removed if neither the task nor its type sets retention_days; then its receipts are archived as RECEIPT_RETENTION_DAYS says. 0: tasks and receipts are never removed. See docs/retention.md.',
+  ),
   max_active_tasks: limit.default(
     DEFAULTS.max_active_tasks,
     'Maximum open tasks per tenant; -1 is no limit.',

@@ -1,5 +1,6 @@
 import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
+import { type ArchiveValues, archiveNotices, archiveTable } from './archive.ts'
 import { type Database, databaseOf } from './database.ts'
 import { type EmailConfig, type EmailValues, emailOf, emailProblems, emailTable } from './email.ts'
 import { type EngineValues, engineTable } from './engine.ts'
@@ -78,6 +79,7 @@ export interface Config {
   readonly rateLimits: RateLimitConfig
   /** Null if receipts are not sent to a ReceiptGate. */
   readonly receiptgate: ReceiptgateConfig | null
+  readonly archive: ArchiveValues
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -134,13 +136,14 @@ export function reportConfig(options: ConfigOptions): Report {
   const oidc = oidcTable.safeParse(raw)
   const limits = limitsTable.safeParse(raw)
   const receiptgate = receiptgateTable.safeParse(raw)
+  const archive = archiveTable.safeParse(raw)
   const furtherTenants = readFurtherTenants(server.data?.tenants_file ?? null)
   const ofServer = server.success && email.success && tenantConfigOf({ ...server.data, ...email.data })
   const tenants: TenantConfigs = new Map([
     ...(ofServer ? ([[DEFAULT_TENANT, ofServer]] as const) : []),
     ...furtherTenants.tenants,
   ])
-  const issues = [server, engine, results, email, oauth, oidc, limits, receiptgate].flatMap(
+  const issues = [server, engine, results, email, oauth, oidc, limits, receiptgate, archive].flatMap(
     (table) => table.error?.issues ?? [],
   )
   const problems = [
@@ -170,6 +173,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...oidc.data,
     ...limits.data,
     ...receiptgate.data,
+    ...archive.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -180,7 +184,16 @@ export function reportConfig(options: ConfigOptions): Report {
     problems,
     notices:
       results.success && server.success
-        ? resultsNotices(results.data, databaseOf(server.data.database_url))
+        ? [
+            ...resultsNotices(results.data, databaseOf(server.data.database_url)),
+            ...(archive.success && engine.success
+              ? archiveNotices(
+                  archive.data,
+                  engine.data.task_retention_days,
+                  databaseOf(server.data.database_url),
+                )
+              : []),
+          ]
         : [],
     ...(server.success &&
       engine.success &&
@@ -190,6 +203,7 @@ export function reportConfig(options: ConfigOptions): Report {
       oidc.success &&
       limits.success &&
       receiptgate.success &&
+      archive.success &&
       problems.length === 0 && {
         config: assemble(
           server.data,
@@ -201,6 +215,7 @@ export function reportConfig(options: ConfigOptions): Report {
           limits.data,
           receiptgate.data,
           tenants,
+          archive.data,
           isGiven,
           [...file.warnings, ...environment.warnings, ...furtherTenants.warnings],
         ),
@@ -218,6 +233,7 @@ function assemble(
   limits: LimitsValues,
   receiptgate: ReceiptgateValues,
   tenants: TenantConfigs,
+  archive: ArchiveValues,
   isGiven: (name: string) => boolean,
   fileWarnings: readonly string[],
 ): Config {
@@ -242,6 +258,7 @@ function assemble(
     limits,
     rateLimits: rateLimitsOf(limits, server, isGiven),
     receiptgate: receiptgateOf(receiptgate),
+    archive,
     refusals: [
       ...refusals(server, { id: engine.instance_id, given: isGiven('instance_id') }),
       ...tenantRefusals(tenants),

@@ -4,12 +4,12 @@ import { boolean, httpUrl, Kind, oneOf, text } from './kinds.ts'
 
 const CHANNELS = ['database', 'blob', 'file', 's3', 'http', 'gist', 'email', 'none'] as const
 
-const bucket = new Kind<string>('the name of a bucket', (value) =>
+export const bucket = new Kind<string>('the name of a bucket', (value) =>
   typeof value === 'string' && /^[A-Za-z0-9._-]{3,255}$/.test(value) ? value : undefined,
 )
 
 /** Every key begins with the prefix, so it ends in a slash and does not begin with one. */
-const prefix = new Kind<string>('text that ends in a slash, as in results/', (value) =>
+export const prefix = new Kind<string>('text that ends in a slash, as in results/', (value) =>
   typeof value === 'string' && /^[^/].*\/$/.test(value) ? value : undefined,
 )
 

@@ -19,7 +19,7 @@ export const RETENTION: readonly RetainedData[] = [
   {
     data: 'Tasks: input, state, result, questions and answers, progress',
     personal: 'names of principals, and what agents and workers write into tasks',
-    retention: 'unlimited',
+    retention: 'unlimited, or `retention_days` of the task or its type, or `ASYNCGATE_TASK_RETENTION_DAYS`',
     tables: [
       'tasks',
       'tasks_live',
@@ -34,7 +34,8 @@ export const RETENTION: readonly RetainedData[] = [
   {
     data: 'Receipts',
     personal: 'names of principals, and summaries of what they did',
-    retention: 'unlimited: the ledger is append-only',
+    retention:
+      'unlimited, or archived after `ASYNCGATE_RECEIPT_RETENTION_DAYS` if `ASYNCGATE_TASK_RETENTION_DAYS` is set',
     tables: ['ledger', 'addressed_receipts', 'task_receipts', 'receipt_children', 'open_obligations'],
   },
   {
@@ -50,21 +51,28 @@ export const RETENTION: readonly RetainedData[] = [
     tables: ['ledger_tiles', 'ledger_checkpoints'],
   },
   {
+    data: 'Archived receipts, in files or a bucket',
+    personal: 'names of principals, and summaries of what they did',
+    retention: 'unlimited',
+    tables: ['archives'],
+  },
+  {
     data: 'Inboxes: which results a principal has seen',
     personal: 'names of principals, and times',
-    retention: 'unlimited',
+    retention: 'unlimited, or until their receipts are archived',
     tables: ['inbox', 'inbox_unread', 'relationships'],
   },
   {
     data: 'Logs of workers about tasks',
     personal: 'what workers write into them',
-    retention: 'unlimited',
+    retention: 'as long as the contents of the task',
     tables: ['task_logs'],
   },
   {
     data: 'Large results in a result channel',
     personal: 'what workers write into them',
-    retention: 'until `archive_task_result`; a day if no task uses them',
+    retention:
+      'until `archive_task_result` or the end of the retention of the task; a day if no task uses them',
     tables: [],
   },
   {

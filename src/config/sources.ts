@@ -27,8 +27,6 @@ export const UNSUPPORTED: Readonly<Record<string, string>> = {
   'metagate_*': 'bootstrapping from MetaGate',
   'cors_*': 'CORS settings other than ALLOWED_ORIGINS',
   'jwt_*': 'JWT settings other than OAUTH_*',
-  receipt_retention_days: 'retention',
-  task_retention_days: 'retention',
   default_list_limit: 'page sizes other than 50',
   max_list_limit: 'page sizes other than 200',
   default_bootstrap_max_items: 'page sizes other than 50',

@@ -1,3 +1,4 @@
+import { archiveTable } from './archive.ts'
 import { withoutPassword } from './database.ts'
 import { emailTable } from './email.ts'
 import { engineTable } from './engine.ts'
@@ -27,6 +28,7 @@ export const TABLE: readonly TableRow[] = Object.entries({
   ...oidcTable.shape,
   ...limitsTable.shape,
   ...receiptgateTable.shape,
+  ...archiveTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)
   if (known === undefined) throw new Error(`The setting ${name} was not created by a Kind.`)

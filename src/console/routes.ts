@@ -7,6 +7,7 @@ import { keyRoutes } from './pages/keys.ts'
 import { limitsRoutes } from './pages/limits.ts'
 import { oauthClientRoutes } from './pages/oauth-clients.ts'
 import { policyRoutes } from './pages/policies.ts'
+import { retentionRoutes } from './pages/retention.ts'
 import { sessionRoutes } from './pages/sessions.ts'
 import { taskRoutes } from './pages/tasks.ts'
 import { upstreamRoutes } from './pages/upstreams.ts'
@@ -26,6 +27,7 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...limitsRoutes,
   ...auditRoutes,
   ...usageRoutes,
+  ...retentionRoutes,
 ]
 
 const router = new Router(CONSOLE_ROUTES)

@@ -16,6 +16,7 @@ export const SECTIONS = [
   'limits',
   'audit',
   'usage',
+  'retention',
 ] as const
 export type Section = (typeof SECTIONS)[number]
 

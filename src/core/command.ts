@@ -33,6 +33,7 @@ export interface Create extends TenantCommand {
   readonly retry_backoff_seconds: number
   readonly timeout_seconds: number | null
   readonly deadline_at: number | null
+  readonly retention_days: number | null
   readonly delay_ms: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null

@@ -8,3 +8,10 @@ import type { CanonicalJson } from './json/json.ts'
 export function commitmentOf(salt: string, body: CanonicalJson): string {
   return hash('sha256', `${salt}${body}`)
 }
+
+/** The commitment in the body of an erased receipt; empty if it has none, which no commitment is. */
+export function commitmentIn(body: CanonicalJson): string {
+  const stored: unknown = JSON.parse(body)
+  const isErased = typeof stored === 'object' && stored !== null && 'commitment' in stored
+  return isErased ? String(stored.commitment) : ''
+}

@@ -361,6 +361,12 @@ export const ERRORS = {
     message: 'The storage of results does not answer.',
     hint: 'Nothing was changed. Send the request again after a short pause.',
   },
+  ARCHIVE_UNAVAILABLE: {
+    http: 503,
+    retryable: false,
+    message: 'An archive with these receipts cannot be read.',
+    hint: 'Ask the operator to restore the file in details.file from a backup, or to configure the archive folder or bucket.',
+  },
   UPSTREAM_UNAVAILABLE: {
     http: 503,
     retryable: true,

@@ -22,6 +22,8 @@ export interface Settings {
   readonly default_retry_backoff_seconds: number
   readonly max_retry_backoff_seconds: number
   readonly default_priority: number
+  /** Retention of tasks that neither the task nor its type sets, in days; 0 is unlimited. */
+  readonly task_retention_days: number
   /** Per tenant; -1 is no limit. */
   readonly max_active_tasks: number
   readonly max_concurrent_leases: number
@@ -85,6 +87,7 @@ export const DEFAULT_SETTINGS: Settings = {
   default_retry_backoff_seconds: 15,
   max_retry_backoff_seconds: 900,
   default_priority: 0,
+  task_retention_days: 0,
   max_active_tasks: -1,
   max_concurrent_leases: -1,
   max_terminal_tasks: -1,

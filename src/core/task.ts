@@ -23,6 +23,8 @@ export interface TaskCore {
   readonly timeout_seconds: number | null
   /** When the task as a whole has to have ended; null if it may take as long as it takes. */
   readonly deadline_at: number | null
+  /** Days after its end at which its contents are removed; null if they stay. */
+  readonly retention_days: number | null
   /** The number of characters of its input, which bounds what one claim hands out. */
   readonly input_length: number
   /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
@@ -145,6 +147,7 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    retention_days: task.retention_days,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
@@ -174,6 +177,7 @@ export function asHeld(task: TaskCore, change: Held): HeldTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    retention_days: task.retention_days,
     input_length: task.input_length,
     fence: change.fence,
     progress_count: task.progress_count,
@@ -204,6 +208,7 @@ export function asParked(task: TaskCore, change: Parked): ParkedTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    retention_days: task.retention_days,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
@@ -233,6 +238,7 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    retention_days: task.retention_days,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,

@@ -20,3 +20,5 @@ export function cutAtDeadline({ deadline_at }: Pick<TaskCore, 'deadline_at'>, ti
 export function isPastDeadline({ deadline_at }: Pick<TaskCore, 'deadline_at'>, time: number): boolean {
   return deadline_at !== null && deadline_at <= time
 }
+
+export const DAY_MS = 24 * 3600 * 1000

@@ -35,6 +35,7 @@ import { listOpenObligations, listReceipts } from './receipts/list-receipts.ts'
 import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { archiveTaskResult, promoteTaskResult } from './results/archive-task-result.ts'
 import { fetchTaskResult } from './results/fetch-task-result.ts'
+import { controlRetention, getRetention } from './retention/operations.ts'
 import { recordSchedule, reportStaleSchedule, runSchedule } from './schedules/record-schedule.ts'
 import { getConfig, health } from './server/server.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/operations.ts'
@@ -160,6 +161,8 @@ export const CATALOGUE = [
   erasePrincipal,
   getErasure,
   getUsage,
+  getRetention,
+  controlRetention,
   getConfig,
   health,
 ] as const

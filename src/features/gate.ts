@@ -47,12 +47,13 @@ export type Gate = ReturnType<typeof openGate>
  */
 export function openGate(options: GateOptions) {
   const services = new Services(options)
-  const { engine, uploads, scheduleWatch, erasures, upstreams, audit, keyUses, usage } = services
+  const { engine, uploads, scheduleWatch, erasures, retention, upstreams, audit, keyUses, usage } = services
   if (options.sweeping ?? true) {
     engine.sweeps.start()
     uploads.start()
     scheduleWatch.start()
     erasures.start()
+    retention.start()
     audit.startSweeps()
     usage.start()
     services.checkpointer?.start()
@@ -75,6 +76,8 @@ export function openGate(options: GateOptions) {
     sweepUploads: (now?: number) => uploads.sweep(now),
     /** Continues erasures that no server works on. */
     sweepErasures: () => erasures.sweep(),
+    /** Applies the retention of all tenants. */
+    sweepRetention: () => retention.sweep(),
     /** Notifies the owners of overdue schedules. Resolves with the number of overdue schedules. */
     sweepSchedules: () => scheduleWatch.sweep(),
     getInboxItem: (caller: Caller, input: unknown) => getInboxItem(engine, caller, input),
@@ -166,7 +169,7 @@ export function openGate(options: GateOptions) {
     ledgerLogs: services.ledgerLogs,
     /** Verifies the receipts of the tenant, or of all, against the checkpoints. */
     verifyLedgers: (only: string | undefined, verification: LedgerVerification) =>
-      verifyLedgers(engine, only, verification),
+      verifyLedgers({ store: engine.store, archive: retention.archive }, only, verification),
     checkHealth: () => checkHealth(engine.store),
     settings: engine.settings,
     /** URLs of the console. */

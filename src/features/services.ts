@@ -17,6 +17,8 @@ import { Erasures } from './privacy/erasures.ts'
 import type { SharedLedger } from './receipts/shared-ledger.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
+import type { RetentionOptions } from './retention/port.ts'
+import { Retention } from './retention/retention.ts'
 import { ScheduleWatch } from './schedules/schedule-watch.ts'
 import { ToolCallQueue } from './sessions/tool-call-queue.ts'
 import { UsualDurations } from './task-types/durations.ts'
@@ -50,6 +52,7 @@ export interface ServicesOptions extends EngineOptions {
   /** The ReceiptGate that receipts are sent to; none by default. */
   readonly sharedLedger?: SharedLedger | undefined
   readonly ledgerLog?: LedgerLogOptions
+  readonly retention?: RetentionOptions
   /** Without it nothing is limited. */
   readonly rateLimits?: RateLimitOptions
 }
@@ -82,6 +85,7 @@ export class Services {
   readonly audit: AuditLog
   readonly keyUses: KeyUses
   readonly erasures: Erasures
+  readonly retention: Retention
   readonly usage: UsageRecorder
   readonly ledgerLogs: LedgerLogs
   /** Undefined if checkpoints are made only when one is needed. */
@@ -116,10 +120,11 @@ export class Services {
     this.identities = new Identities(engine)
     this.audit = new AuditLog(engine, options.auditRetentionDays)
     this.keyUses = new KeyUses(this.audit)
+    this.retention = new Retention(this, options.retention)
     this.erasures = new Erasures(this)
     this.usage = new UsageRecorder(engine, options.usage)
     engine.events.onCommit(({ usage }) => this.usage.committed(usage))
-    this.ledgerLogs = new LedgerLogs(engine, options.ledgerLog)
+    this.ledgerLogs = new LedgerLogs(engine, this.retention.archive, options.ledgerLog)
     this.checkpointer = this.#openCheckpointer(options.ledgerLog)
     const rates = options.rateLimits ?? NO_RATE_LIMITS
     this.limits = new TenantLimitsRegistry(engine, rates)
@@ -128,6 +133,9 @@ export class Services {
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
       this.#refusals.refused(command, fault)
+      if (fault.code === 'QUOTA_EXCEEDED') {
+        this.retention.makeRoom(command.tenant).catch((error: unknown) => engine.report(error))
+      }
     })
   }
 
@@ -148,7 +156,12 @@ export class Services {
   /** Stops background work, lets waiting calls return, and waits for commands in progress. The store stays open. */
   async stop(): Promise<void> {
     await this.engine.quiesce()
-    await Promise.all([this.uploads.stop(), this.scheduleWatch.stop(), this.erasures.stop()])
+    await Promise.all([
+      this.uploads.stop(),
+      this.scheduleWatch.stop(),
+      this.erasures.stop(),
+      this.retention.stop(),
+    ])
     this.blockedTools.stop()
     await Promise.all([
       this.taskTypes.stop(),
@@ -173,5 +186,6 @@ export class Services {
     await this.#refusals.settled()
     await this.cancellations.settled()
     await this.erasures.settled()
+    await this.retention.settled()
   }
 }

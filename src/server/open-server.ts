@@ -47,6 +47,7 @@ import {
   openRateLimits,
   openResults,
   openWebhooks,
+  retentionOf,
 } from './services.ts'
 
 /** A gate with everything that the settings configure, except for HTTP. */
@@ -247,6 +248,7 @@ async function compose(
       checkpointSeconds: server.ledger_checkpoint_seconds,
     },
     rateLimits: rateLimits.options,
+    retention: retentionOf(config),
     onError,
     results: await openResults(config, store, email, gist),
     memory: await openMemory(server, onError),

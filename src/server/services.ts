@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { AuthSettings } from '../auth/credential.ts'
+import { diskArchive, s3Archive } from '../channels/archive-store.ts'
 import { databaseChannel } from '../channels/database.ts'
 import type { GistOptions } from '../channels/gist.ts'
 import { openChannels, resultStore } from '../channels/registry.ts'
@@ -15,6 +16,7 @@ import type { TenantMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import type { RateLimitOptions } from '../features/limits/rate-limits.ts'
 import type { Memory, ResultStore } from '../features/results/result-store.ts'
+import type { RetentionOptions } from '../features/retention/port.ts'
 import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import type { MemoryInbox } from '../memory/memory-inbox.ts'
@@ -27,15 +29,17 @@ import { egressOf } from './egress.ts'
 import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
 
+const S3_PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/lib-storage']
+
 /** Refuses a start without the optional packages that the configured features need. Loads none of them. */
-export function checkPackages({ results, tenants, oauth, oidc, rateLimits }: Config): void {
+export function checkPackages({ results, tenants, oauth, oidc, rateLimits, archive }: Config): void {
   const accounts = [...tenants.values()].flatMap(({ email }) => email ?? [])
   const receives = accounts.some(
     (email) => (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null,
   )
   const needed = {
-    RESULTS_S3_BUCKET:
-      results.results_s3_bucket === null ? [] : ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'],
+    RESULTS_S3_BUCKET: results.results_s3_bucket === null ? [] : S3_PACKAGES,
+    ARCHIVE_S3_BUCKET: archive.archive_s3_bucket === null ? [] : S3_PACKAGES,
     SMTP_URL: accounts.some(({ smtp }) => smtp !== null) ? ['nodemailer'] : [],
     IMAP_URL: accounts.some(({ imap }) => imap !== null) ? ['imapflow', 'postal-mime'] : [],
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
@@ -141,6 +145,23 @@ export async function openResults(
   const usual = config.database.kind === 'postgres' ? 'database' : 'blob'
   const standard = results_channel ?? usual
   return resultStore(channels, standard === 'none' ? null : standard, usual)
+}
+
+/** Where receipts are archived, and when. Nothing is opened before it is used. */
+export function retentionOf({ archive, results, database }: Config): RetentionOptions {
+  const { archive_s3_bucket: bucket, receipt_retention_days: receiptDays } = archive
+  if (bucket === null) {
+    const folder = archive.archive_folder ?? join(dataFolder(database), 'archive')
+    return { receiptDays, archive: diskArchive(folder) }
+  }
+  const options = {
+    bucket,
+    endpoint: results.results_s3_endpoint ?? undefined,
+    region: results.results_s3_region ?? undefined,
+    prefix: archive.archive_s3_prefix,
+    pathStyle: results.results_s3_path_style,
+  }
+  return { receiptDays, archive: s3Archive(options) }
 }
 
 export const GIST_TOKEN = 'RESULTS_GIST_TOKEN'

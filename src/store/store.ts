@@ -15,6 +15,7 @@ import type { Erasure } from './erasure.ts'
 import type { LedgerLog } from './ledger-log.ts'
 import type { OutboxRows } from './outbox.ts'
 import type { Reads } from './reads.ts'
+import type { Retention } from './retention.ts'
 import type { UsageRows } from './usage.ts'
 
 /** How long other processes notify a process of their changes after its last request. */
@@ -37,6 +38,7 @@ export interface Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog

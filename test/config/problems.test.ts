@@ -101,12 +101,12 @@ describe('unknown settings', () => {
     const { problems, config } = inEnvironment({
       METAGATE_URL: 'http://x',
       RECEIPTGATE_ENDPOINT: 'http://x',
-      TASK_RETENTION_DAYS: '7',
+      DEFAULT_LIST_LIMIT: '7',
     })
     expect(problems).toEqual([
       'ASYNCGATE_METAGATE_URL is not supported yet (bootstrapping from MetaGate). Remove it.',
       'ASYNCGATE_RECEIPTGATE_ENDPOINT is not supported yet (sending receipts to ReceiptGate). Remove it.',
-      'ASYNCGATE_TASK_RETENTION_DAYS is not supported yet (retention). Remove it.',
+      'ASYNCGATE_DEFAULT_LIST_LIMIT is not supported yet (page sizes other than 50). Remove it.',
     ])
     expect(config).toBeUndefined()
     expect(inFile('JWT_ALGORITHM: RS256').problems).toEqual([

@@ -54,6 +54,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   retry_backoff_seconds: 15,
   timeout_seconds: null,
   deadline_at: null,
+  retention_days: null,
   delay_ms: 0,
   session_id: null,
   labels: null,

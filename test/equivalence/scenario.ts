@@ -14,6 +14,7 @@ import { questionSteps } from './question-steps.ts'
 import { receiptSteps } from './receipt-steps.ts'
 import { registrySteps } from './registry-steps.ts'
 import { resultSteps } from './result-steps.ts'
+import { retentionSteps } from './retention-steps.ts'
 import { scheduleSteps } from './schedule-steps.ts'
 import { sessionSteps } from './session-steps.ts'
 import type { Step } from './step.ts'
@@ -51,6 +52,7 @@ export const SCENARIO: readonly Step[] = [
   ...ledgerLogSteps,
   ...privacySteps,
   ...usageSteps,
+  ...retentionSteps,
   ...limitSteps,
 ]
 

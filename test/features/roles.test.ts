@@ -130,6 +130,8 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   erasePrincipal: MANAGE,
   getErasure: MANAGE,
   getUsage: MANAGE,
+  getRetention: MANAGE,
+  controlRetention: MANAGE,
   getConfig: ALL,
   health: ALL,
 }
@@ -253,6 +255,8 @@ describeGates('roles', (open) => {
       erasePrincipal: { kind: 'human', id: 'none' },
       getErasure: { kind: 'human', id: 'none' },
       getUsage: {},
+      getRetention: {},
+      controlRetention: { action: 'run', dry_run: true },
       getConfig: {},
       health: {},
     }

@@ -53,14 +53,16 @@ const NEVER_BY_CHANCE = 'run_schedule'
 const FOR_THE_OPERATOR = /^Error: The result channel .+ of task type .+ is not configured\.$/
 
 /**
- * The audit log contains the ids of requests, and is written in the background. Proofs and checkpoints contain random
- * salts and signatures.
+ * The audit log contains the ids of requests, and is written in the background, as retention is applied. Proofs and
+ * checkpoints contain random salts and signatures.
  */
 const OWN_TO_EACH_SERVER: ReadonlySet<string> = new Set([
   'list_audit',
   'export_principal',
   'get_receipt_proof',
   'get_checkpoint',
+  'get_retention',
+  'control_retention',
 ])
 
 function unanswered(counts: ReadonlyMap<string, number>): string[] {

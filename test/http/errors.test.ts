@@ -1,15 +1,17 @@
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
 import { RemoteIssuer } from '../../src/auth/remote-issuer.ts'
 import { OWN_CLAIMS } from '../../src/auth/token-claims.ts'
 import { ERRORS, type ErrorCode, Fault } from '../../src/core/errors.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { EmailQueue } from '../../src/email/queue.ts'
+import type { ArchiveStore } from '../../src/features/retention/port.ts'
 import { type Store, StoreError } from '../../src/store/store.ts'
 import { MAIL } from '../email/settings.ts'
 import { FakeSessions } from '../support/fake-sessions.ts'
 import { describeGates } from '../support/gates.ts'
-import { override } from '../support/steps.ts'
+import { at, override } from '../support/steps.ts'
 import {
   type Answer,
   createTask,
@@ -27,6 +29,33 @@ import { openUpstreams, WIKI } from './upstream-checks.ts'
 const ALICE = { principal_id: 'alice' }
 const person = (id: string) => ({ principal_kind: 'human', principal_id: id })
 const ABSENT = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
+
+const receiptList = z.object({ receipts: z.array(z.object({ receipt_id: z.string() })) })
+
+const NO_FILES: ArchiveStore = {
+  kind: 'disk',
+  put: async () => {},
+  get: async () => undefined,
+  remove: async () => {},
+}
+
+/** Every receipt is said to be in a file that does not exist. */
+function withoutArchive(store: Store): Store {
+  const file = { file: 'f'.repeat(64), tasks: 1, receipts: 1, created_at: 0 }
+  return override(store, {
+    reads: { ...store.reads, receipt: async () => undefined },
+    retention: {
+      ...store.retention,
+      archiveWith: async (tenant, seq) => ({
+        ...file,
+        tenant,
+        first: seq,
+        last: seq,
+        runs: [{ first: seq, last: seq }],
+      }),
+    },
+  })
+}
 
 interface Case {
   readonly code: ErrorCode
@@ -222,6 +251,16 @@ const CASES: readonly Case[] = [
   },
   stored('RESULT_CORRUPT'),
   stored('CHANNEL_UNAVAILABLE'),
+  {
+    code: 'ARCHIVE_UNAVAILABLE',
+    serve: { wrap: withoutArchive, retention: { archive: NO_FILES } },
+    async provoke(served) {
+      const { body } = await served.get('/v1/receipts', { ...ALICE, task_id: await createTask(served) })
+      const { receipt_id } = at(receiptList.parse(body).receipts, 0)
+      return served.get(`/v1/receipts/${receipt_id}`, ALICE)
+    },
+    body: { details: { file: 'f'.repeat(64) } },
+  },
   {
     code: 'CHANNEL_NOT_CONFIGURED',
     provoke: storedResult,

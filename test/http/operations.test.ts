@@ -11,6 +11,7 @@ import { policyChecks } from './policy-checks.ts'
 import { privacyChecks } from './privacy-checks.ts'
 import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
+import { retentionChecks } from './retention-checks.ts'
 import { sessionChecks } from './session-checks.ts'
 import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
 import { openUpstreams, upstreamChecks } from './upstream-checks.ts'
@@ -528,6 +529,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...auditChecks,
   ...privacyChecks,
   ...usageChecks,
+  ...retentionChecks,
   ...limitsChecks,
 
   async get_config({ get }) {

@@ -4,6 +4,7 @@ import type { Erasure } from '../../src/store/erasure.ts'
 import type { LedgerLog } from '../../src/store/ledger-log.ts'
 import type { OutboxRows } from '../../src/store/outbox.ts'
 import type { Reads } from '../../src/store/reads.ts'
+import type { Retention } from '../../src/store/retention.ts'
 import {
   type Changes,
   type Committed,
@@ -39,6 +40,7 @@ export class FaultyStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
@@ -59,6 +61,7 @@ export class FaultyStore implements Store {
     this.logs = inner.logs
     this.audit = inner.audit
     this.erasure = inner.erasure
+    this.retention = inner.retention
     this.usage = inner.usage
     this.outbox = inner.outbox
     this.ledgerLog = inner.ledgerLog

@@ -163,6 +163,7 @@ function core(over: Over<TaskCore>): TaskCore {
     retry_backoff_seconds: 15,
     timeout_seconds: null,
     deadline_at: null,
+    retention_days: null,
     input_length: 0,
     fence: 0,
     progress_count: 0,

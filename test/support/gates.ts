@@ -12,6 +12,7 @@ import type { Address } from '../../src/features/links.ts'
 import type { PolicyOptions } from '../../src/features/policies/stored-policies.ts'
 import type { SharedLedger } from '../../src/features/receipts/shared-ledger.ts'
 import type { Memory, ResultStore } from '../../src/features/results/result-store.ts'
+import type { RetentionOptions } from '../../src/features/retention/port.ts'
 import type { TenantUpstreams, UpstreamRegistry } from '../../src/features/upstreams/upstreams.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
@@ -38,6 +39,8 @@ export interface OpenOptions {
   readonly realTime?: boolean
   /** The store of large results. */
   readonly results?: ResultStore
+  /** When receipts are archived, and where. */
+  readonly retention?: RetentionOptions
   /** Wraps the store that the gate uses. */
   readonly wrap?: (store: Store) => Store
   /** The memory to which results can be promoted. */
@@ -130,6 +133,7 @@ async function openOn(
     onError: (error) => errors.push(error),
     ...(options.settings && { settings: options.settings }),
     ...(options.results && { results: options.results }),
+    ...(options.retention && { retention: options.retention }),
     ...(options.memory && { memory: options.memory }),
     ...(options.sharedLedger && { sharedLedger: options.sharedLedger }),
     ...(options.policy && { policy: options.policy }),

@@ -1,6 +1,6 @@
 import type { Receipt } from '../../client/operations.ts'
 import { serverCommand } from '../client.ts'
-import { PAGE, splitPrincipal, text } from '../input.ts'
+import { flag, PAGE, splitPrincipal, text } from '../input.ts'
 import type { Output } from '../output.ts'
 import { checkpoint, proof, rotateKey } from './receipt-proofs.ts'
 import { nameOf } from './tasks/print.ts'
@@ -17,6 +17,7 @@ const receipts = serverCommand({
     task: text('TASK_ID', 'only receipts of this task'),
     to: text('KIND:ID', 'addressed to this principal; default the caller'),
     type: text('TYPE', 'only receipts of this type, as in task.completed'),
+    'include-archived': flag('also receipts that were moved to the archive'),
     ...OPTIONS,
   },
   async run(client, input, output) {
@@ -26,6 +27,7 @@ const receipts = serverCommand({
       to_kind: to?.kind,
       to_id: to?.id,
       receipt_type: input.text('type'),
+      include_archived: input.flag('include-archived') || undefined,
       since_receipt_id: input.text('since'),
       limit: input.integer('limit'),
     })

@@ -171,6 +171,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
     retry_backoff_seconds: command.retry_backoff_seconds,
     timeout_seconds: command.timeout_seconds,
     deadline_at: command.deadline_at,
+    retention_days: command.retention_days,
     input_length: command.input.length,
     fence: 0,
     progress_count: 0,

@@ -14,7 +14,9 @@ import type { StoredCheckpoint } from '../../store/ledger-log.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { hourOf } from '../../store/usage.ts'
 import { nextTurn } from '../../util/turns.ts'
+import type { Archive } from '../retention/archive.ts'
 import { LogKeys } from './log-keys.ts'
+import { ReceiptReader } from './receipt-reader.ts'
 
 /** Rows of receipts that are hashed without a pause. */
 const ROWS_PER_TURN = 4
@@ -42,12 +44,14 @@ interface LogEntry {
 export class LedgerLogs {
   readonly keys: LogKeys
   readonly #engine: Engine
+  readonly #archive: Archive
   readonly #name: string
   /** By tenant. */
   readonly #extending = new Map<number, Promise<StoredCheckpoint | undefined>>()
 
-  constructor(engine: Engine, { name = DEFAULT_NAME, signingKey }: LedgerLogOptions = {}) {
+  constructor(engine: Engine, archive: Archive, { name = DEFAULT_NAME, signingKey }: LedgerLogOptions = {}) {
     this.#engine = engine
+    this.#archive = archive
     this.#name = name
     this.keys = new LogKeys(engine, signingKey === undefined ? [] : (readLogKeys(signingKey) ?? []))
   }
@@ -94,7 +98,8 @@ export class LedgerLogs {
 
   /** The logged text of a receipt, and what its commitment is made of, as far as it is not erased. */
   async entry(tenant: TenantRef, seq: number): Promise<LogEntry | undefined> {
-    const committed = await this.#engine.store.ledgerLog.receipt(tenant.tenant, seq)
+    const stored = await this.#engine.store.ledgerLog.receipt(tenant.tenant, seq)
+    const committed = stored ?? (await this.#archive.committedFrom(tenant.tenant, seq))[0]
     if (committed === undefined) return undefined
     const { receipt, salt = null } = committed
     return { leaf: leafText(tenant, committed), body: salt === null ? null : receipt.body, salt }
@@ -115,8 +120,9 @@ export class LedgerLogs {
     let latest = await this.latest(tenant)
     const size = latest?.size ?? 0
     const tree = new GrowingTree(size, tilesIn(await ledgerLog.tiles(tenant.tenant, edgeOf(size))))
+    const reader = new ReceiptReader(ledgerLog, this.#archive, tenant.tenant)
     for (;;) {
-      const receipts = await ledgerLog.receipts(tenant.tenant, tree.size, ROWS_PER_TURN)
+      const receipts = await reader.next(tree.size, ROWS_PER_TURN)
       for (const committed of receipts) {
         if (committed.receipt.seq !== tree.size + 1) throw new Error(gapText(tenant, tree.size + 1))
         tree.append(leafHash(leafText(tenant, committed)))

@@ -34,8 +34,8 @@ export const getReceiptProof = defineOperation({
   access: 'receipts',
   toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}/proof' },
-  async run({ engine, ledgerLogs }, caller, { receipt_id }) {
-    const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
+  async run({ engine, retention, ledgerLogs }, caller, { receipt_id }) {
+    const { tenant, receipt } = await readReceipt(engine, retention.archive, caller, receipt_id)
     return engine.reading(async () => {
       const proof = await ledgerLogs.inclusionProof(tenant, receipt.seq)
       const entry = await ledgerLogs.entry(tenant, receipt.seq)

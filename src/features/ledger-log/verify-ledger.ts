@@ -5,6 +5,8 @@ import { HASH_BYTES, leafHash } from '../../core/merkle/tree.ts'
 import type { StoredCheckpoint } from '../../store/ledger-log.ts'
 import { type Store, StoreError, type TenantRef } from '../../store/store.ts'
 import { messageOf } from '../../util/error-message.ts'
+import type { Archive } from '../retention/archive.ts'
+import { ReceiptReader } from './receipt-reader.ts'
 import { StoredLeaves } from './stored-leaves.ts'
 
 const ROWS = 32
@@ -12,6 +14,7 @@ const CHECKPOINTS = 500
 
 interface Deps {
   readonly store: Pick<Store, 'ledgerLog' | 'reads'>
+  readonly archive: Pick<Archive, 'committedFrom'>
   /** Reads a checkpoint and verifies its signature and its origin. */
   open(note: string): Promise<TreeHead>
 }
@@ -41,13 +44,17 @@ export interface LedgerVerification {
 
 /** Verifies the ledger of one tenant, or of all if none is named. */
 export async function* verifyLedgers(
-  { store }: { readonly store: Store },
+  { store, archive }: { readonly store: Store; readonly archive: Archive },
   only: string | undefined,
   { open, kept }: LedgerVerification,
 ): AsyncGenerator<LedgerReport & { readonly tenant: string }, void, void> {
   for (const tenant of await store.tenants()) {
     if (only !== undefined && tenant.name !== only) continue
-    const report = await verifyLedger({ store, open: (note) => open(note, tenant.name) }, tenant, kept)
+    const report = await verifyLedger(
+      { store, archive, open: (note) => open(note, tenant.name) },
+      tenant,
+      kept,
+    )
     yield { tenant: tenant.name, ...report }
   }
 }
@@ -86,6 +93,7 @@ class Verification {
   readonly #tenant: TenantRef
   readonly #tree = new GrowingTree()
   readonly #leaves: StoredLeaves
+  readonly #receipts: ReceiptReader
   /** Signed heads that the tree has not reached, smallest first. */
   #ahead: TreeHead[] = []
   #signed = 0
@@ -97,6 +105,7 @@ class Verification {
     this.#deps = deps
     this.#tenant = tenant
     this.#leaves = new StoredLeaves(deps.store.ledgerLog, tenant.tenant)
+    this.#receipts = new ReceiptReader(deps.store.ledgerLog, deps.archive, tenant.tenant)
   }
 
   report(): LedgerReport {
@@ -167,7 +176,7 @@ class Verification {
     // The first of the rows may be the one with the receipt that was read last.
     for (const rows of [ROWS, 2, 1]) {
       try {
-        const page = await this.#deps.store.ledgerLog.receipts(this.#tenant.tenant, this.#tree.size, rows)
+        const page = await this.#receipts.next(this.#tree.size, rows)
         if (page.length > 0 || failure === undefined) return page
       } catch (error) {
         if (error instanceof StoreError) throw error

@@ -43,3 +43,15 @@ export function quotaWarnings(quotas: Quotas, counters: Counters): string[] {
     return [`The quota ${quota} ${state} (${used} of ${limit}).`]
   })
 }
+
+/** The part of a quota of what is stored from which on the oldest is archived, where anything is. */
+const NEARLY = 0.9
+
+/** Whether the ended tasks or the receipts of a tenant have nearly used up their quota. */
+export function isNearQuota(
+  { max_terminal_tasks, max_receipt_bytes }: Pick<Quotas, 'max_terminal_tasks' | 'max_receipt_bytes'>,
+  { ended_tasks, receipt_bytes }: Pick<Counters, 'ended_tasks' | 'receipt_bytes'>,
+): boolean {
+  const isNear = (limit: number, used: number) => limit >= 0 && used > 0 && used >= NEARLY * limit
+  return isNear(max_terminal_tasks, ended_tasks) || isNear(max_receipt_bytes, receipt_bytes)
+}

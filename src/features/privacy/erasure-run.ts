@@ -11,6 +11,7 @@ import type { Keys } from '../keys/keys.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import { removeStoredResults } from '../results/remove-results.ts'
 import type { ResultStore } from '../results/result-store.ts'
+import type { Retention } from '../retention/retention.ts'
 import type { ErasureRecord } from './erasure-record.ts'
 
 /** Keys and tasks of one step. */
@@ -29,6 +30,7 @@ export interface ErasureDeps {
   readonly identities: Pick<Identities, 'of' | 'remove'>
   readonly mail: TenantMail | undefined
   readonly results: ResultStore | undefined
+  readonly retention: Pick<Retention, 'archive'>
 }
 
 /** Erases the data of one principal step by step. A step that was done already has no further effect. */
@@ -52,6 +54,8 @@ export class ErasureRun {
         return this.#eraseTasks(record)
       case 'receipts':
         return this.#eraseReceipts(record)
+      case 'archives':
+        return this.#eraseArchives(record)
       case 'done':
         return Promise.resolve(record)
     }
@@ -119,7 +123,20 @@ export class ErasureRun {
     const counted = { ...record, receipts: record.receipts + page.erased, position: page.next }
     if (page.next !== null && page.next <= last) return counted
     await engine.writing(() => erasure.relationship(this.#tenant, this.#principal))
-    return { ...counted, stage: 'done', position: null, finished_at: now }
+    return { ...counted, stage: 'archives', position: null }
+  }
+
+  /** The same receipts, if they were archived. */
+  async #eraseArchives(record: ErasureRecord): Promise<ErasureRecord> {
+    const { engine, retention } = this.#deps
+    const last = record.last_seq ?? 0
+    const isCovered = ({ seq, from, to }: Receipt, owner: PrincipalKey | undefined) =>
+      seq <= last && [from, to, owner].includes(this.#principal)
+    const now = await engine.reading(() => engine.store.now())
+    const after = String(record.position ?? '')
+    const { next, erased } = await retention.archive.erase(this.#tenant, after, isCovered, now)
+    const counted = { ...record, receipts: record.receipts + erased, position: next }
+    return next === null ? { ...counted, stage: 'done', finished_at: now } : counted
   }
 
   async #ownedSeqs(last: number): Promise<ReadonlySet<number>> {

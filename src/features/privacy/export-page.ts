@@ -1,7 +1,5 @@
 import { invalid } from '../../core/errors.ts'
 import { type PrincipalKey, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import type { Receipt } from '../../core/receipt.ts'
-import { boundedScan, scanPage } from '../../engine/bounded-scan.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
 import type { TaskRecord } from '../../store/reads.ts'
@@ -12,7 +10,9 @@ import type { Identities } from '../identities/identities.ts'
 import { type IdentityView, identityView } from '../identities/operations.ts'
 import type { Keys } from '../keys/keys.ts'
 import { type KeyView, keyViews } from '../keys/operations.ts'
+import { findWithArchived } from '../receipts/find-with-archived.ts'
 import { type ReceiptView, withDeliveries } from '../receipts/get-receipt.ts'
+import type { Retention } from '../retention/retention.ts'
 import type { Cancellations } from '../tasks/cancellations.ts'
 import { type LogLineView, logView } from '../tasks/list-logs.ts'
 import type { TaskView } from '../tasks/shape.ts'
@@ -36,6 +36,7 @@ export interface ExportDeps {
   readonly identities: Pick<Identities, 'of'>
   readonly mail: TenantMail | undefined
   readonly cancellations: Cancellations
+  readonly retention: Pick<Retention, 'archive'>
 }
 
 export type ExportedRecord =
@@ -171,25 +172,22 @@ async function detailsOf({ engine, mail: accounts }: ExportDeps, record: TaskRec
   }
 }
 
-/** Receipts from and to the principal. */
+/** Receipts from and to the principal, also archived ones. */
 async function readReceipts(
-  { engine }: ExportDeps,
+  { engine, retention: { archive } }: ExportDeps,
   ref: TenantRef,
   principal: PrincipalKey,
   position: string,
   limit: number,
 ): Promise<Page> {
-  const { rows, next } = await boundedScan<Receipt>(
-    { from: Number(position), limit, fits: ({ from, to }) => from === principal || to === principal },
-    async (after, size) =>
-      scanPage(
-        await engine.reading(() =>
-          engine.store.reads.receipts(ref.tenant, { by: 'all' }, after, 'ascending', size),
-        ),
-        size,
-      ),
-  )
-  const views = await withDeliveries(engine, ref, rows)
+  const { rows, next } = await findWithArchived(engine, archive, ref.tenant, {
+    path: { by: 'all' },
+    order: 'ascending',
+    from: Number(position),
+    limit,
+    fits: ({ from, to }) => from === principal || to === principal,
+  })
+  const views = await withDeliveries(engine, ref, rows, undefined, archive)
   return { records: views.map((receipt) => ({ kind: 'receipt', receipt })), next }
 }
 

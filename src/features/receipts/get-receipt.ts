@@ -11,6 +11,8 @@ import { storedJson } from '../../engine/stored-json.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { json, principalShape, text, time } from '../input.ts'
+import type { Archive } from '../retention/archive.ts'
+import { checkArchiveReader } from '../retention/archive-reader.ts'
 import { readTask } from '../tasks/read-task.ts'
 
 const receiptId = text(64).describe('Id of the receipt')
@@ -71,18 +73,24 @@ export function receiptView(
   }
 }
 
-/** The receipts with the time of their delivery to their addressees, or to `principal` if it is given. */
+/**
+ * The receipts with the time of their delivery to their addressees, or to `principal` if it is given. With `archive`, some
+ * of them may be archived.
+ */
 export async function withDeliveries(
   engine: Engine,
   tenant: TenantRef,
   receipts: readonly Receipt[],
   principal?: PrincipalKey,
+  archive?: Archive,
 ): Promise<ReceiptView[]> {
   const refs = receipts
     .filter((receipt) => INBOX_TYPES.includes(receipt.receipt_type))
     .map(({ to, seq }) => ({ principal: principal ?? to, seq }))
   const items = await engine.reading(() => engine.store.reads.items(tenant.tenant, refs))
   const deliveredAt = new Map(items.map((item) => [item.seq, item.delivered_at]))
+  const others = refs.flatMap(({ seq }) => (deliveredAt.has(seq) ? [] : [seq]))
+  for (const [seq, at] of (await archive?.deliveries(tenant.tenant, others)) ?? []) deliveredAt.set(seq, at)
   return receipts.map((receipt) => receiptView(tenant, receipt, deliveredAt.get(receipt.seq) ?? null))
 }
 
@@ -103,9 +111,16 @@ export const getReceipt = defineOperation({
   access: 'receipts',
   toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}' },
-  async run({ engine }, caller, { receipt_id }) {
-    const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
-    const [view] = await withDeliveries(engine, tenant, [receipt])
+  async run({ engine, retention }, caller, { receipt_id }) {
+    const { archive } = retention
+    const { tenant, receipt, isArchived } = await readReceipt(engine, archive, caller, receipt_id)
+    const [view] = await withDeliveries(
+      engine,
+      tenant,
+      [receipt],
+      undefined,
+      isArchived ? archive : undefined,
+    )
     if (view === undefined) throw new Fault('RECEIPT_NOT_FOUND')
     return view
   },
@@ -126,10 +141,15 @@ export const checkTerminator = defineOperation({
   access: 'receipts',
   toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}/terminator' },
-  async run({ engine }, caller, { receipt_id }) {
-    const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
+  async run({ engine, retention }, caller, { receipt_id }) {
+    const { tenant, receipt, isArchived } = await readReceipt(engine, retention.archive, caller, receipt_id)
     const types = terminatorsOf(receipt.receipt_type)
     if (types.length === 0) return { has_terminator: false }
+    if (isArchived) {
+      const terminator = (await retention.archive.children(receipt, types)).at(-1)
+      if (terminator === undefined) return { has_terminator: false }
+      return { has_terminator: true, terminator: receiptView(tenant, terminator) }
+    }
     const { reads } = engine.store
     const children = await engine.reading(() => reads.children(tenant.tenant, [receipt.seq], types))
     const newest = Math.max(...children.map((child) => child.seq))
@@ -172,15 +192,18 @@ export function receiptSeq(engine: Engine, tenant: TenantRef, receipt_id: string
 }
 
 /** Both parties of a receipt may read it, and all who may read its task. */
-export async function readReceipt(engine: Engine, caller: Caller, receipt_id: string) {
+export async function readReceipt(engine: Engine, archive: Archive, caller: Caller, receipt_id: string) {
   const tenant = await engine.tenant(caller.tenant)
   const seq = receiptSeq(engine, tenant, receipt_id)
-  const receipt = await engine.reading(() => engine.store.reads.receipt(tenant.tenant, seq))
+  const stored = await engine.reading(() => engine.store.reads.receipt(tenant.tenant, seq))
+  const receipt = stored ?? (await archive.receipt(tenant.tenant, seq))
   if (receipt === undefined) throw new Fault('RECEIPT_NOT_FOUND', { receipt_id })
   const self = principalKey(caller.principal)
   if (!seesAll(caller.role) && receipt.to !== self && receipt.from !== self) {
     if (receipt.task_id === null) throw forbidden('admin', caller.role)
-    checkReader((await readTask(engine, tenant, receipt.task_id)).task, caller)
+    const archived = stored === undefined ? await archive.task(tenant.tenant, receipt.task_id) : undefined
+    if (archived !== undefined) checkArchiveReader(archived, caller)
+    else checkReader((await readTask(engine, tenant, receipt.task_id)).task, caller)
   }
-  return { tenant, receipt }
+  return { tenant, receipt, isArchived: stored === undefined }
 }

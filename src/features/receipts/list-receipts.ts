@@ -10,6 +10,7 @@ import type { ReceiptLine, ReceiptPath, TaskLine } from '../../store/reads.ts'
 import { defineOperation } from '../define-operation.ts'
 import { askedPrincipal, pageLimit, principalFields, taskId, text } from '../input.ts'
 import { relationshipShape, relationshipView, serverShape, serverView } from '../server/server.ts'
+import { findWithArchived } from './find-with-archived.ts'
 import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
 import { obligationsSummary, receiptListSummary } from './summary.ts'
 
@@ -56,7 +57,7 @@ export const listOpenObligations = defineOperation({
   },
 })
 
-interface ReceiptQuery extends ScanQuery<ReceiptLine> {
+export interface ReceiptQuery extends ScanQuery<ReceiptLine> {
   readonly path: ReceiptPath
   readonly order: 'ascending' | 'descending'
 }
@@ -128,6 +129,10 @@ const input = z.strictObject({
     .enum(['oldest', 'newest'])
     .default('oldest')
     .describe('Which receipts come first. With newest, since_receipt_id leads to older receipts'),
+  include_archived: z
+    .boolean()
+    .default(false)
+    .describe('Also return receipts that were moved to the archive. It takes longer'),
   limit: pageLimit,
 })
 
@@ -147,12 +152,13 @@ export const listReceipts = defineOperation({
   summary: receiptListSummary,
   rest: { method: 'GET', path: '/v1/receipts' },
   example: { principal_id: 'planner', task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c' },
-  async run({ engine }, caller, asked) {
+  async run({ engine, retention }, caller, asked) {
     const { since_receipt_id, receipt_type, limit } = asked
+    const archive = asked.include_archived ? retention.archive : undefined
     const isNewest = asked.order === 'newest'
     const tenant = await engine.tenant(caller.tenant)
     const to = addresseeOf(caller, asked)
-    const { rows, next } = await findReceipts(engine, tenant.tenant, {
+    const query: ReceiptQuery = {
       path: receiptPath(asked.task_id, to),
       from:
         isNewest && since_receipt_id === undefined
@@ -163,9 +169,13 @@ export const listReceipts = defineOperation({
       fits: (receipt) =>
         (to === undefined || receipt.to === to) &&
         (receipt_type === undefined || receipt.receipt_type === receipt_type),
-    })
+    }
+    const { rows, next } =
+      archive === undefined
+        ? await findReceipts(engine, tenant.tenant, query)
+        : await findWithArchived(engine, archive, tenant.tenant, query)
     return {
-      receipts: await withDeliveries(engine, tenant, rows),
+      receipts: await withDeliveries(engine, tenant, rows, undefined, archive),
       next_cursor: next === null ? null : engine.receiptId(tenant, next),
     }
   },

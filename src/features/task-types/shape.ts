@@ -52,7 +52,7 @@ const fields = {
     'Default timeout_seconds of tasks; no limit if absent',
   ),
   retention_days: count(36_500).describe(
-    'How long to keep tasks, in days. Recorded only: nothing is deleted yet',
+    'Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent',
   ),
   result_channel: text(64).describe('The result channel in which results are stored'),
   estimated_runtime_seconds: seconds(ONE_YEAR).describe('Usual run time of tasks, returned by create_task'),

@@ -66,6 +66,7 @@ export function createCommand(
       standard.default_retry_backoff_seconds,
     timeout_seconds,
     deadline_at: input.deadline_at === undefined ? null : Date.parse(input.deadline_at),
+    retention_days: retentionOf(input, defaults?.retention_days, settings),
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
     labels: labelsOf(input),
@@ -93,6 +94,16 @@ function timeoutOf(
 ): number | null {
   const standard = default_timeout_seconds === 0 ? null : default_timeout_seconds
   return input.timeout_seconds ?? ofType ?? standard
+}
+
+/** How long the contents of the task are stored after its end; null if without limit. */
+function retentionOf(
+  input: CreateInput,
+  ofType: number | null | undefined,
+  { task_retention_days }: Settings,
+): number | null {
+  const standard = task_retention_days === 0 ? null : task_retention_days
+  return input.retention_days ?? ofType ?? standard
 }
 
 const MAX_LABELS = 32

@@ -74,6 +74,10 @@ export const taskShape = z.object({
   timeout_seconds: workFields.timeout_seconds,
   timeout_at: time.nullable().describe('Time at which the current attempt times out; null if it cannot'),
   deadline_at: workFields.deadline_at,
+  retention_days: z
+    .int()
+    .nullable()
+    .describe('Days after its end at which the contents of the task are removed; null if they stay'),
   parent_task_id: textOrNull.describe(PARENT_TASK),
   caused_by_receipt_id: textOrNull.describe(CAUSE),
   session_id: workFields.session_id,

@@ -9,6 +9,9 @@ const idempotencyKey = text(255)
   .optional()
   .describe('Requests with the same key, such as report-42, create one task, however often they are sent')
 
+/** 100 years. */
+export const MAX_RETENTION_DAYS = 36_500
+
 const deadline = z.iso.datetime({ offset: true }).optional()
 
 /** The fields of retry_task that do not come from the task it repeats. */
@@ -75,6 +78,12 @@ export const createInput = z.strictObject({
   deadline_at: deadline.describe(
     'Time by which the task must have ended, such as 2027-01-31T18:00:00Z; then it fails with DEADLINE_EXCEEDED',
   ),
+  retention_days: z
+    .int()
+    .min(1)
+    .max(MAX_RETENTION_DAYS)
+    .optional()
+    .describe('Days after its end at which the contents of the task are removed. Default: type or server'),
   success_criteria: text(4000)
     .optional()
     .describe('When the work counts as done, in words. Shown to the worker and in the task.assigned receipt'),

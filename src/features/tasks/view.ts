@@ -47,6 +47,7 @@ export function taskView(
     timeout_seconds: task.timeout_seconds,
     timeout_at: isoOrNull(attemptEnd(task)),
     deadline_at: isoOrNull(task.deadline_at),
+    retention_days: task.retention_days,
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
     session_id: spec.session_id,

@@ -2,6 +2,7 @@ import type { Obligation } from '../../core/draft.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import { type DoneTask, type OpenTask, type TaskSpec, wakeAt } from '../../core/task.ts'
+import { DAY_MS } from '../../core/time.ts'
 import type { Random } from '../../util/random.ts'
 import type { Changes } from '../store.ts'
 import { type InboxRows, inboxRows } from './inbox-rows.ts'
@@ -47,13 +48,19 @@ interface LiveKey {
   readonly seq: number
 }
 
+/** A row of `tasks_done` as it is inserted. */
+interface DoneInsert extends DoneRow {
+  /** When the retention of the task has to be applied; null if never. */
+  readonly expires_at: number | null
+}
+
 /** The rows of one commit, besides those that are stored as `Changes` has them. */
 export interface Rows extends InboxRows {
   readonly tasks: readonly TaskRow[]
   readonly inserted: readonly LiveInsert[]
   readonly updated: readonly LiveUpdate[]
   readonly removed: readonly LiveKey[]
-  readonly finished: readonly DoneRow[]
+  readonly finished: readonly DoneInsert[]
   readonly repaired: readonly DoneRow[]
   readonly segments: readonly Segment[]
   /** Tasks by owner. */
@@ -80,7 +87,7 @@ export function rowsOf(changes: Changes, known: Known, maxSegment: number, rando
     removed: changes.finished.flatMap((task) =>
       known.isLive(task) ? [{ tenant: task.tenant, parked: known.parked(task), seq: task.seq }] : [],
     ),
-    finished: changes.finished.map((task) => doneRow(task, written)),
+    finished: changes.finished.map((task) => doneInsert(task, written)),
     repaired: changes.repaired.map((task) => doneRow(task, written)),
     segments: segmentsOf(changes.receipts, maxSegment, random),
     owned: seqListsOf(changes.specs.map(owned), MAX_LISTED),
@@ -133,6 +140,19 @@ function liveUpdate(task: OpenTask, written: WrittenTasks, was: Parked): LiveUpd
     status: OPEN_CODES[task.status],
     wake_at: wakeAt(task),
     state: encodeState(task, written.receiptsOf(task)),
+  }
+}
+
+function doneInsert(task: DoneTask, written: WrittenTasks): DoneInsert {
+  const { outcome, retention_days } = task
+  return {
+    tenant: task.tenant,
+    seq: task.seq,
+    status: DONE_CODES[task.status],
+    state: encodeState(task, written.receiptsOf(task)),
+    result: outcome.result,
+    details: encodeDetails(outcome),
+    expires_at: retention_days === null ? null : outcome.completed_at + retention_days * DAY_MS,
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { commitmentOf } from '../../core/commitment.ts'
+import { commitmentIn, commitmentOf } from '../../core/commitment.ts'
 import { type CanonicalJson, canonical } from '../../core/json/json.ts'
 import type { CommittedReceipt } from '../../core/merkle/leaf.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
@@ -210,6 +210,26 @@ export class OpenSegment {
     return { segment: { ...this.#segment, receipts: writer.text(salts) }, count, bytes }
   }
 
+  /**
+   * What is left without the receipts of these seqs: a segment for each run of consecutive receipts. Each has its own
+   * list of salts, so that no segment contains what the salts of another one are derived from.
+   */
+  except(seqs: ReadonlySet<number>): Segment[] {
+    const segments: Segment[] = []
+    for (let seq = this.first; seq <= this.last; seq++) {
+      if (seqs.has(seq)) continue
+      const first = seq
+      const writer = new SegmentWriter()
+      let salts = ''
+      for (; seq <= this.last && !seqs.has(seq); seq++) {
+        salts += LISTED + (this.salt(seq) ?? NONE)
+        writer.add(this.at(seq), this.#body(seq))
+      }
+      segments.push({ ...this.#segment, first, receipts: writer.text(salts) })
+    }
+    return segments
+  }
+
   #body(seq: number): string {
     const body = bodyOf(this.#lines[1 + seq - this.first])
     return body.startsWith(SAME) ? bodyOf(this.#lines[1 + Number(body.slice(1))]) : body
@@ -254,13 +274,6 @@ function saltOf(salts: string, seq: number): string {
 
 function erasedBody(salt: string, body: CanonicalJson, now: number): CanonicalJson {
   return canonical({ commitment: commitmentOf(salt, body), erased_at: isoTime(now) })
-}
-
-/** The commitment in the body of an erased receipt; empty if it has none, which no commitment is. */
-function commitmentIn(body: CanonicalJson): string {
-  const stored: unknown = JSON.parse(body)
-  const isErased = typeof stored === 'object' && stored !== null && 'commitment' in stored
-  return isErased ? String(stored.commitment) : ''
 }
 
 /** How many fields stand before the body. */

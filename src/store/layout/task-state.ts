@@ -94,6 +94,7 @@ type OpenState = readonly [
   wake_at: number | null,
   started_at: number | null,
   lease: HeldLease | null,
+  retention_days?: number,
 ]
 
 type DoneState = readonly [
@@ -104,6 +105,7 @@ type DoneState = readonly [
   receipt_seq: number,
   obligation_open: 0 | 1,
   dead_letter: 0 | 1,
+  retention_days?: number,
 ]
 
 /** What is stored of a task besides what its outcome says. `receipts` are the seqs of its receipts. */
@@ -151,6 +153,7 @@ function openState(task: OpenTask, receipts: readonly number[]): OpenState {
     wakeAt(task),
     isHeld(task) ? task.started_at : null,
     isHeld(task) ? heldLease(task.lease) : null,
+    ...retentionOf(task),
   ]
 }
 
@@ -187,7 +190,15 @@ function doneState(task: DoneTask, receipts: readonly number[]): DoneState {
     outcome.receipt_seq,
     outcome.obligation_open ? 1 : 0,
     outcome.dead_letter ? 1 : 0,
+    ...retentionOf(task),
   ]
+}
+
+const UNLIMITED: readonly [] = []
+
+/** Most tasks have none, so it is the last element, and absent then. */
+function retentionOf({ retention_days }: Task): readonly [] | readonly [number] {
+  return retention_days === null ? UNLIMITED : [retention_days]
 }
 
 /** A task as a row has it, with the seqs of its receipts that the row names. */
@@ -213,7 +224,10 @@ type Details = readonly [CanonicalJson | null, CanonicalJson | null, CanonicalJs
 
 export function decodeLive({ tenant, seq, status: code, state }: LiveRow): Stored<OpenTask> {
   const fields = JSON.parse(state) as OpenState
-  return { task: openTask(coreOf(tenant, seq, fields), openStatus(code), fields), receipts: fields[18] }
+  return {
+    task: openTask(coreOf(tenant, seq, fields, fields[22]), openStatus(code), fields),
+    receipts: fields[18],
+  }
 }
 
 function openTask(task: TaskCore, status: OpenStatus, fields: OpenState): OpenTask {
@@ -248,7 +262,7 @@ function leaseOf(lease: HeldLease, expires_at: number): Lease {
 export function decodeDone({ tenant, seq, status: code, state, result, details }: DoneRow): Stored<DoneTask> {
   const fields = JSON.parse(state) as DoneState
   const [error, artifacts, delivery_proof] = details === null ? NO_DETAILS : (JSON.parse(details) as Details)
-  const task = asDone(coreOf(tenant, seq, fields), {
+  const task = asDone(coreOf(tenant, seq, fields, fields[25]), {
     updated_at: fields[17],
     status: doneStatus(code),
     lease:
@@ -285,7 +299,12 @@ export function summaryOf(state: string): Pick<TaskCore, 'principal_ai' | 'quest
 }
 
 /** One literal, as in core/task.ts. */
-function coreOf(tenant: number, seq: number, fields: OpenState | DoneState): TaskCore {
+function coreOf(
+  tenant: number,
+  seq: number,
+  fields: OpenState | DoneState,
+  retention_days: number | undefined,
+): TaskCore {
   return {
     tenant,
     task_id: fields[0],
@@ -302,6 +321,7 @@ function coreOf(tenant: number, seq: number, fields: OpenState | DoneState): Tas
     retry_backoff_seconds: fields[10],
     timeout_seconds: fields[11],
     deadline_at: fields[12],
+    retention_days: retention_days ?? null,
     input_length: fields[13],
     fence: fields[14],
     progress_count: fields[15],

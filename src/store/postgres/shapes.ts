@@ -42,6 +42,8 @@ export const OUTCOME = { state: 'text', result: 'text', details: 'text' } as con
 
 export const DONE = { ...DONE_KEY, ...OUTCOME } as const satisfies Shape
 
+export const DONE_INSERT = { ...DONE, expires_at: 'bigint' } as const satisfies Shape
+
 export const SEGMENT = {
   tenant: 'int',
   first: 'bigint',

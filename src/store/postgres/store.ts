@@ -7,6 +7,7 @@ import type { Erasure } from '../erasure.ts'
 import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
+import type { Retention } from '../retention.ts'
 import {
   type Changes,
   type Committed,
@@ -33,6 +34,7 @@ import { migrate } from './migrate.ts'
 import { outboxOn } from './outbox.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, findNextWake, readsOn } from './reads.ts'
+import { postgresRetention } from './retention.ts'
 import { CATCH_UP, NOW } from './time.ts'
 import { usageOn } from './usage.ts'
 import { Writer } from './writer.ts'
@@ -74,6 +76,7 @@ class PostgresStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
@@ -96,6 +99,7 @@ class PostgresStore implements Store {
     this.logs = logsOn(connections)
     this.audit = auditOn(connections)
     this.erasure = postgresErasure(connections)
+    this.retention = postgresRetention(connections)
     this.usage = usageOn(connections)
     this.outbox = outboxOn(connections)
     this.ledgerLog = ledgerLogOn(connections)

@@ -1,11 +1,12 @@
 import type { Tenant } from '../../core/world.ts'
+import { thinnedBy } from '../layout/progress.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
 import { assignments, list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
 import type { Value } from './database.ts'
 import {
   CHILD,
-  DONE,
+  DONE_INSERT,
   DONE_KEY,
   ITEM,
   ITEM_MARKS,
@@ -39,6 +40,7 @@ const UNREAD_CHANGED = { ...UNREAD_KEY, seqs: 'text' } as const
 const COUNTED = { ...LANE_KEY, ...LANE_STATE } as const
 const OBLIGATION_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const
 const DECIDED = { ...QUESTION_KEY, ...VERDICT } as const
+const PROGRESS_KEY = { task_id: 'uuid', tenant: 'int', n: 'int' } as const
 const COUNTERS = {
   seq: 'bigint',
   clock: 'bigint',
@@ -69,7 +71,7 @@ export const writes = {
 
   delete_live: remove('tasks_live', LIVE_KEY),
 
-  insert_done: insertInto('tasks_done', DONE),
+  insert_done: insertInto('tasks_done', DONE_INSERT),
 
   update_done: update('tasks_done', REPAIRED, keyed(DONE_KEY), OUTCOME),
 
@@ -102,6 +104,11 @@ export const writes = {
   update_lanes: update('lanes', COUNTED, keyed(LANE_KEY), LANE_STATE),
 
   insert_progress: insertInto('task_progress', PROGRESS),
+
+  thin_progress: `
+    DELETE FROM task_progress t USING ${rowsOf(PROGRESS_KEY)}
+    WHERE t.task_id = x.task_id AND t.tenant = x.tenant AND t.n <= x.n AND t.n NOT IN (
+      SELECT max(n) FROM task_progress WHERE task_id = x.task_id AND tenant = x.tenant GROUP BY lease_id)`,
 
   upsert_relationships: `
     INSERT INTO relationships (${list(RELATIONSHIP)}) SELECT * FROM ${rowsOf(RELATIONSHIP)}
@@ -180,7 +187,7 @@ export function writesOf(changes: Changes, rows: Rows, loaded: Loaded): Write[] 
   add('insert_live', LIVE, rows.inserted)
   add('update_live', UPDATED, rows.updated)
   add('delete_live', LIVE_KEY, rows.removed)
-  add('insert_done', DONE, rows.finished)
+  add('insert_done', DONE_INSERT, rows.finished)
   add('update_done', REPAIRED, rows.repaired)
   add('insert_owned', SEQ_LIST, rows.owned)
   add('insert_questions', QUESTION, changes.asked)
@@ -199,6 +206,7 @@ export function writesOf(changes: Changes, rows: Rows, loaded: Loaded): Write[] 
   )
   add('update_lanes', COUNTED, changes.counted)
   add('insert_progress', PROGRESS, changes.progress)
+  add('thin_progress', PROGRESS_KEY, thinnedBy(changes.progress))
   add('upsert_relationships', RELATIONSHIP, changes.relationships)
   add('insert_unread', UNREAD, rows.unread)
   add('update_unread', UNREAD_CHANGED, rows.unread_changed)

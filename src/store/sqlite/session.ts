@@ -8,6 +8,7 @@ import type { Rows } from '../layout/rows.ts'
 import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
+import type { Retention } from '../retention.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
 import type { UsageRows } from '../usage.ts'
 import { prepareAudit } from './audit.ts'
@@ -29,6 +30,7 @@ import { migrate } from './migrate.ts'
 import { prepareOutbox } from './outbox.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
+import { prepareRetention } from './retention.ts'
 import { prepareSpecLookup } from './tasks.ts'
 import { prepareUsage } from './usage.ts'
 import { prepareWrite } from './write.ts'
@@ -42,6 +44,7 @@ export interface Session {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
@@ -80,6 +83,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       logs: prepareLogs(reader, writer, change),
       audit: prepareAudit(reader, writer, change),
       erasure: prepareErasure(reader, writer, change),
+      retention: prepareRetention(reader, writer, change),
       usage: prepareUsage(reader, writer, change),
       outbox: prepareOutbox(reader, writer, change),
       ledgerLog: prepareLedgerLog(reader, writer, change),

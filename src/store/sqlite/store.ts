@@ -9,6 +9,7 @@ import { type Rows, rowsOf } from '../layout/rows.ts'
 import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
+import type { Retention } from '../retention.ts'
 import {
   type Changes,
   type Committed,
@@ -79,6 +80,7 @@ class SqliteStore implements Store {
   readonly logs: Logs
   readonly audit: AuditRows
   readonly erasure: Erasure
+  readonly retention: Retention
   readonly usage: UsageRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
@@ -112,6 +114,7 @@ class SqliteStore implements Store {
     this.logs = following(session.logs, () => this.#open().logs)
     this.audit = following(session.audit, () => this.#open().audit)
     this.erasure = following(session.erasure, () => this.#open().erasure)
+    this.retention = following(session.retention, () => this.#open().retention)
     this.usage = following(session.usage, () => this.#open().usage)
     this.outbox = following(session.outbox, () => this.#open().outbox)
     this.ledgerLog = following(session.ledgerLog, () => this.#open().ledgerLog)

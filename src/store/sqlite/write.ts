@@ -1,5 +1,6 @@
 import type { Relationship } from '../../core/command.ts'
 import type { Tenant } from '../../core/world.ts'
+import { thinnedBy } from '../layout/progress.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
 import type { Database, Statement } from './database.ts'
@@ -21,7 +22,7 @@ const LIVE = [
   'deadline_at',
   'state',
 ]
-const DONE = ['tenant', 'status', 'seq', 'state', 'result', 'details']
+const DONE = ['tenant', 'status', 'seq', 'state', 'result', 'details', 'expires_at']
 const LIST = ['tenant', 'principal', 'first', 'seqs']
 
 /** Writes what a batch decided. A batch that changes nothing writes nothing, and so costs no disk access. */
@@ -112,8 +113,8 @@ function prepareTasks(database: Database): (rows: Rows) => void {
     }
     for (const { tenant, parked, seq } of rows.removed)
       expectOne(remove.run(tenant, parked, seq), tenant, seq)
-    for (const { tenant, status, seq, state, result, details } of rows.finished) {
-      insertDone.run(tenant, status, seq, state, result, details)
+    for (const { tenant, status, seq, state, result, details, expires_at } of rows.finished) {
+      insertDone.run(tenant, status, seq, state, result, details, expires_at)
     }
     for (const { tenant, status, seq, state, result, details } of rows.repaired) {
       expectOne(repair.run(state, result, details, tenant, status, seq), tenant, seq)
@@ -127,9 +128,16 @@ function prepareProgress(database: Database): (changes: Changes) => void {
   const insert = database.prepare(
     insertInto('task_progress', ['tenant', 'task_id', 'n', 'at', 'lease_id', 'progress']),
   )
+  const thin = database.prepare(
+    `DELETE FROM task_progress WHERE task_id = ? AND tenant = ? AND n <= ? AND n NOT IN (
+      SELECT max(n) FROM task_progress WHERE task_id = ? AND tenant = ? GROUP BY lease_id)`,
+  )
   return (changes) => {
     for (const { tenant, task_id, n, at, lease_id, progress } of changes.progress) {
       insert.run(tenant, task_id, n, at, lease_id, progress)
+    }
+    for (const { tenant, task_id, n } of thinnedBy(changes.progress)) {
+      thin.run(task_id, tenant, n, task_id, tenant)
     }
   }
 }

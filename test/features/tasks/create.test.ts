@@ -53,6 +53,7 @@ describeGates('create_task', (open) => {
       timeout_seconds: null,
       timeout_at: null,
       deadline_at: null,
+      retention_days: null,
       parent_task_id: null,
       caused_by_receipt_id: null,
       session_id: null,

@@ -18,9 +18,11 @@ import { outboxOn, outboxQueries } from '../../../src/store/postgres/outbox.ts'
 import { queries } from '../../../src/store/postgres/queries.ts'
 import { questionQueries, questionReadsOn } from '../../../src/store/postgres/questions.ts'
 import { findDue, findNextWake, readsOn } from '../../../src/store/postgres/reads.ts'
+import { postgresRetention } from '../../../src/store/postgres/retention.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { usageOn, usageQueries } from '../../../src/store/postgres/usage.ts'
 import { writes } from '../../../src/store/postgres/write.ts'
+import type { Retention } from '../../../src/store/retention.ts'
 import { type Changes, type Need, NO_NEED } from '../../../src/store/store.ts'
 import { HOUR_MS, type UsageRows } from '../../../src/store/usage.ts'
 import { cryptoRandom } from '../../../src/util/random.ts'
@@ -170,7 +172,8 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
     { tasks },
     {
       updated: seqs.map((seq) => running(place(seq))),
-      progress: seqs.map((seq) => progress(tenant, uuid(seq), 1)),
+      // So many reports that earlier ones are removed.
+      progress: seqs.flatMap((seq) => [1, 300].map((n) => progress(tenant, uuid(seq), n))),
       receipts: receipts(2),
     },
   )
@@ -319,6 +322,24 @@ async function useLedgerLog(log: LedgerLog, tenant: number): Promise<void> {
   await log.receipt(tenant, 1)
 }
 
+/** Archives ended tasks, and finds the archive. */
+async function useRetention(retention: Retention, tenant: number): Promise<void> {
+  const tasks = await retention.ended(tenant, 'succeeded', 0, BATCH)
+  await retention.schedule(
+    tenant,
+    tasks.map(({ task }) => ({ task, at: 1 })),
+  )
+  await retention.dueCounts(tenant, 1, BATCH)
+  const due = await retention.due(tenant, 1, BATCH)
+  for (const each of due) await retention.cleared(each, 1, 1)
+  await retention.strays(tenant, 0, 1, BATCH)
+  const collected = await retention.collect(tenant, due)
+  await retention.archive(tenant, collected, `${due[0]?.task.seq}`, 1)
+  await retention.archiveWith(tenant, 1)
+  await retention.archives(tenant, 0, 'ascending', BATCH)
+  await retention.archives(tenant, Number.MAX_SAFE_INTEGER, 'descending', BATCH)
+}
+
 /** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -380,6 +401,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await reads.leasesOf(tenant, 'worker:w1', 'w1', 'i2', BATCH)
   await reads.taskLease(tenant, seqs[0] ?? 0)
   await reads.hadLease(tenant, uuid(1), uuid(1), BATCH)
+  await useRetention(postgresRetention(pooled), tenant)
 }
 
 /** Ready tasks that are never claimed, with their rows in other tables. */

@@ -15,6 +15,7 @@ import { dataFolder, runningServers } from '../../../server/server-file.ts'
 import { checkPackages, GIST_TOKEN, gistOptions } from '../../../server/services.ts'
 import { ProgressLine, warn } from '../../output.ts'
 import { checkClock, checkDatabase, checkDriver } from './database.ts'
+import { checkGrowth } from './growth.ts'
 import { checkNode, checkPort, type Finding } from './machine.ts'
 
 type ConfigReport = ReturnType<typeof reportConfig>
@@ -194,7 +195,7 @@ async function checkMachine(config: Config): Promise<Finding[]> {
         ? []
         : [
             ...(await checkKeys(database, config, checked.isReady)),
-            ...(checked.isReady ? await checkIsolation(config) : []),
+            ...(checked.isReady ? [...(await checkIsolation(config)), ...(await checkGrowth(config))] : []),
           ]),
       await checkPort(server, own),
       checkClock(database, checked?.time),

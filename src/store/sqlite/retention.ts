@@ -1,0 +1,43 @@
+import { retentionOn } from '../layout/retention.ts'
+import { returnsRows, type Step, type Work } from '../layout/steps.ts'
+import type { Retention } from '../retention.ts'
+import { type Change, type Database, rollBack, type Statement } from './database.ts'
+import { attemptAvailable } from './failure.ts'
+
+export function prepareRetention(reader: Database, writer: Database, change: Change): Retention {
+  const read = prepareRun(reader)
+  const write = prepareRun(writer)
+  return retentionOn({
+    read: async (_, work) => attemptAvailable(() => read(work())),
+    // Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer.
+    change: async (_, work) =>
+      change(() => {
+        writer.exec('BEGIN IMMEDIATE')
+        try {
+          const result = write(work)
+          writer.exec('COMMIT')
+          return result
+        } catch (error) {
+          rollBack(writer)
+          throw error
+        }
+      }),
+  })
+}
+
+/** Runs work to its end. Each statement is prepared when it is first needed. */
+function prepareRun(database: Database): <T>(work: Work<T>) => T {
+  const prepared = new Map<string, Statement>()
+  const run = ({ sql, values }: Step): readonly unknown[] => {
+    const statement = prepared.get(sql) ?? database.prepare(sql)
+    prepared.set(sql, statement)
+    if (returnsRows(sql)) return statement.all(...values)
+    statement.run(...values)
+    return []
+  }
+  return (work) => {
+    let next = work.next()
+    while (!next.done) next = work.next(next.value.map(run))
+    return next.value
+  }
+}
