@@ -6,7 +6,11 @@ const load = (env: Readonly<Record<string, string>>) =>
 
 describe('the settings of the authorization server', () => {
   it('a public URL is optional', () => {
-    expect(load({}).oauth).toMatchObject({ oauth_server: true, oauth_access_token_seconds: 3600 })
+    expect(load({}).oauth).toMatchObject({
+      oauth_server: true,
+      oauth_access_token_seconds: 3600,
+      oauth_refresh_token_days: 90,
+    })
     expect(load({ ASYNCGATE_PUBLIC_URL: 'https://gate.example' }).oauth.oauth_server).toBe(true)
     expect(load({ ASYNCGATE_PUBLIC_URL: 'http://127.0.0.1:8080' }).oauth.oauth_server).toBe(true)
   })

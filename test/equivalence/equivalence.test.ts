@@ -5,6 +5,9 @@ import { NEVER_REFUSED, SCENARIO } from './scenario.ts'
 import { onTheGate, TRANSPORTS } from './transports.ts'
 import { storeNames } from './world.ts'
 
+/** The scenario has hundreds of calls. */
+vi.setConfig({ testTimeout: 120_000 })
+
 const calls = SCENARIO.filter((step) => 'operation' in step)
 
 /**
