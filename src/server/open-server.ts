@@ -202,11 +202,8 @@ async function compose(
   const fixed = [...readUpstreams(config), ...given]
   const gist = await gistOptions(config)
   const approvalKey = readableLocalKey(warn)
-  if (approvalKey !== undefined)
-    checkKeyExposure(
-      fixed.map(({ record }) => record),
-      warn,
-    )
+  const records = fixed.map(({ record }) => record)
+  if (approvalKey !== undefined) checkKeyExposure(records, warn)
 
   const store = options.store ?? (await openStore(config.database))
   owner = store

@@ -11,6 +11,7 @@ import type { TenantConfigs } from '../config/tenants.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
 import { DEFAULT_TENANT } from '../core/principal.ts'
 import { isTerminal } from '../core/transitions.ts'
+import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { EmailAccounts } from '../email/accounts.ts'
 import type { TenantMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
@@ -80,8 +81,9 @@ export async function openEmail(
     try {
       if (email.dkim !== null) await openDkim(email.dkim)
     } catch (error) {
-      const hint =
-        'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048'
+      const setting =
+        name === DEFAULT_TENANT ? 'ASYNCGATE_MAIL_DKIM_KEY_FILE' : `mail_dkim_key_file of the tenant ${name}`
+      const hint = `Set ${setting} to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048`
       throw new OperatorError('invalid', messageOf(error), hint)
     }
     services.push(
