@@ -111,7 +111,9 @@ type DoneState = readonly [
 /** What is stored of a task besides what its outcome says. `receipts` are the seqs of its receipts. */
 export function encodeState(task: Task, receipts: readonly number[]): string {
   check(task)
-  return JSON.stringify(isOpen(task) ? openState(task, receipts) : doneState(task, receipts))
+  const text = JSON.stringify(isOpen(task) ? openState(task, receipts) : doneState(task, receipts))
+  // Most tasks have none, so it is the last element, and absent then.
+  return task.retention_days === null ? text : `${text.slice(0, -1)},${task.retention_days}]`
 }
 
 /** What a text cannot be constrained to by the database. */
@@ -153,7 +155,6 @@ function openState(task: OpenTask, receipts: readonly number[]): OpenState {
     wakeAt(task),
     isHeld(task) ? task.started_at : null,
     isHeld(task) ? heldLease(task.lease) : null,
-    ...retentionOf(task),
   ]
 }
 
@@ -190,15 +191,7 @@ function doneState(task: DoneTask, receipts: readonly number[]): DoneState {
     outcome.receipt_seq,
     outcome.obligation_open ? 1 : 0,
     outcome.dead_letter ? 1 : 0,
-    ...retentionOf(task),
   ]
-}
-
-const UNLIMITED: readonly [] = []
-
-/** Most tasks have none, so it is the last element, and absent then. */
-function retentionOf({ retention_days }: Task): readonly [] | readonly [number] {
-  return retention_days === null ? UNLIMITED : [retention_days]
 }
 
 /** A task as a row has it, with the seqs of its receipts that the row names. */
