@@ -23,9 +23,11 @@ export const receiptgateTable = z.object({
   receiptgate_endpoint: httpUrl.optional(
     'URL of the ReceiptGate; /mcp is appended if it is missing. It may be a private address.',
   ),
+  receiptgate_url: httpUrl.optional('Another name of RECEIPTGATE_ENDPOINT.'),
   receiptgate_auth_token: text.secret(
     'Key that is sent to RECEIPTGATE_ENDPOINT as "Authorization: Bearer KEY".',
   ),
+  receiptgate_api_key: text.secret('Another name of RECEIPTGATE_AUTH_TOKEN.'),
   receiptgate_tenant_id: text.default(
     'default',
     'The tenant_id of receipts that are sent. Only the receipts of the tenant "default" are sent.',
@@ -96,12 +98,13 @@ export interface ReceiptgateConfig {
 
 /** Null if receipts are not sent. */
 export function receiptgateOf(values: ReceiptgateValues): ReceiptgateConfig | null {
-  const { receipt_mode, receiptgate_endpoint: endpoint } = values
+  const { receipt_mode } = values
+  const endpoint = values.receiptgate_endpoint ?? values.receiptgate_url
   if (receipt_mode === 'standalone' || endpoint === null) return null
   const base = endpoint.replace(/\/+$/, '')
   return {
     url: base.endsWith('/mcp') ? base : `${base}/mcp`,
-    token: values.receiptgate_auth_token,
+    token: values.receiptgate_auth_token ?? values.receiptgate_api_key,
     tenantId: values.receiptgate_tenant_id,
     profile: values.receiptgate_schema_profile,
     timeoutMs: values.receiptgate_emission_timeout_ms,
@@ -124,11 +127,20 @@ export function receiptgateProblems(values: ReceiptgateValues): string[] {
   const {
     receipt_mode,
     receiptgate_endpoint,
+    receiptgate_url,
+    receiptgate_auth_token,
+    receiptgate_api_key,
     receiptgate_circuit_breaker_success_threshold: successes,
     receiptgate_circuit_breaker_half_open_max_calls: probes,
   } = values
   return [
-    ...(receipt_mode === 'receiptgate_integrated' && receiptgate_endpoint === null
+    ...(receiptgate_endpoint !== null && receiptgate_url !== null
+      ? ['RECEIPTGATE_ENDPOINT and RECEIPTGATE_URL are the same setting. Remove one.']
+      : []),
+    ...(receiptgate_auth_token !== null && receiptgate_api_key !== null
+      ? ['RECEIPTGATE_AUTH_TOKEN and RECEIPTGATE_API_KEY are the same setting. Remove one.']
+      : []),
+    ...(receipt_mode === 'receiptgate_integrated' && (receiptgate_endpoint ?? receiptgate_url) === null
       ? ['RECEIPT_MODE=receiptgate_integrated needs RECEIPTGATE_ENDPOINT.']
       : []),
     ...(successes > probes

@@ -100,12 +100,10 @@ describe('unknown settings', () => {
   it('a name of an unsupported feature is refused with the feature', () => {
     const { problems, config } = inEnvironment({
       METAGATE_URL: 'http://x',
-      RECEIPTGATE_ENDPOINT: 'http://x',
       DEFAULT_LIST_LIMIT: '7',
     })
     expect(problems).toEqual([
       'ASYNCGATE_METAGATE_URL is not supported yet (bootstrapping from MetaGate). Remove it.',
-      'ASYNCGATE_RECEIPTGATE_ENDPOINT is not supported yet (sending receipts to ReceiptGate). Remove it.',
       'ASYNCGATE_DEFAULT_LIST_LIMIT is not supported yet (page sizes other than 50). Remove it.',
     ])
     expect(config).toBeUndefined()

@@ -29,6 +29,15 @@ it.each(['receiptgate_integrated', 'memorygate_integrated'])(
   },
 )
 
+it('the endpoint and its key have a second name', () => {
+  const env = {
+    ASYNCGATE_RECEIPT_MODE: 'receiptgate_integrated',
+    ASYNCGATE_RECEIPTGATE_URL: 'https://receipts.example',
+    ASYNCGATE_RECEIPTGATE_API_KEY: 'rg_key',
+  }
+  expect(load(env)).toMatchObject({ url: 'https://receipts.example/mcp', token: 'rg_key' })
+})
+
 it('an endpoint that ends in /mcp is used unchanged, and the breaker can be disabled', () => {
   const env = {
     ASYNCGATE_RECEIPT_MODE: 'receiptgate_integrated',
@@ -40,6 +49,8 @@ it('an endpoint that ends in /mcp is used unchanged, and the breaker can be disa
 
 it.each([
   [{ ASYNCGATE_RECEIPT_MODE: 'receiptgate_integrated' }, 'needs RECEIPTGATE_ENDPOINT'],
+  [{ ...ENDPOINT, ASYNCGATE_RECEIPTGATE_URL: 'https://other.example' }, 'are the same setting'],
+  [{ ASYNCGATE_RECEIPTGATE_AUTH_TOKEN: 'a', ASYNCGATE_RECEIPTGATE_API_KEY: 'b' }, 'are the same setting'],
   [{ ASYNCGATE_RECEIPT_MODE: 'sometimes' }, 'is not standalone or receiptgate_integrated'],
   [{ ASYNCGATE_RECEIPTGATE_SCHEMA_PROFILE: '2' }, 'is not 1.0 or 1.1'],
   [{ ASYNCGATE_RECEIPTGATE_CIRCUIT_BREAKER_SUCCESS_THRESHOLD: '4' }, 'is more than'],

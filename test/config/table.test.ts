@@ -59,6 +59,8 @@ describe('table of settings', () => {
       'oidc_client_secret',
       'rate_limit_redis_url',
       'redis_url',
+      'receiptgate_auth_token',
+      'receiptgate_api_key',
     ])
   })
 
