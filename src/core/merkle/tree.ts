@@ -4,7 +4,8 @@ import { hash } from 'node:crypto'
 export const HASH_BYTES = 32
 
 const LEAF = Buffer.of(0)
-const NODE = Buffer.of(1)
+/** A prefix and two hashes. It is used again for each node: hashing does not wait. */
+const node = Buffer.alloc(1 + 2 * HASH_BYTES, 1)
 
 export const EMPTY_ROOT = hash('sha256', '', 'buffer')
 
@@ -13,7 +14,9 @@ export function leafHash(entry: string): Buffer {
 }
 
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
-  return hash('sha256', Buffer.concat([NODE, left, right]), 'buffer')
+  node.set(left, 1)
+  node.set(right, 1 + HASH_BYTES)
+  return hash('sha256', node, 'buffer')
 }
 
 /** The leaves from `start` up to, and without, `end`. */

@@ -62,8 +62,7 @@ export class LedgerLogs {
 
   /** The public keys that checkpoints of a tenant are verified with, newest first. */
   async verifierKeys(tenant: string): Promise<string[]> {
-    const { published } = await this.keys.load()
-    return published.map((key) => verifierKey(this.origin(tenant), key))
+    return (await this.keys.published()).map((key) => verifierKey(this.origin(tenant), key))
   }
 
   latest(tenant: TenantRef): Promise<StoredCheckpoint | undefined> {

@@ -54,14 +54,12 @@ export class LogKeys {
   }
 
   async load(): Promise<LogKeySet> {
-    const { tenant } = await this.#engine.tenant(DEFAULT_TENANT)
-    for (;;) {
-      const found = await this.#records.get(tenant, NAME)
-      const known = found?.value.keys ?? []
-      const missing = await this.#missing(known)
-      if (missing.length === 0) return this.#open(known)
-      await this.#records.put(tenant, NAME, { keys: [...missing, ...known] }, found?.version ?? 0)
-    }
+    return this.#open(await this.#stored())
+  }
+
+  /** The public keys of all checkpoints so far, newest first. */
+  async published(): Promise<Buffer[]> {
+    return publicKeysOf(await this.#stored())
   }
 
   /**
@@ -86,6 +84,17 @@ export class LogKeys {
     }
   }
 
+  async #stored(): Promise<readonly StoredKey[]> {
+    const { tenant } = await this.#engine.tenant(DEFAULT_TENANT)
+    for (;;) {
+      const found = await this.#records.get(tenant, NAME)
+      const known = found?.value.keys ?? []
+      const missing = await this.#missing(known)
+      if (missing.length === 0) return known
+      await this.#records.put(tenant, NAME, { keys: [...missing, ...known] }, found?.version ?? 0)
+    }
+  }
+
   /** What has to be stored: the public keys of the settings, or else a first key. */
   async #missing(known: readonly StoredKey[]): Promise<StoredKey[]> {
     if (!this.areGiven)
@@ -96,7 +105,7 @@ export class LogKeys {
   }
 
   async #open(known: readonly StoredKey[]): Promise<LogKeySet> {
-    const published = known.map(({ public_key }) => Buffer.from(public_key, 'base64'))
+    const published = publicKeysOf(known)
     if (this.areGiven) return { signers: this.#given, published }
     const secret = await this.#secret()
     const now = Date.now()
@@ -116,4 +125,8 @@ export class LogKeys {
   #secret(): Promise<Buffer> {
     return this.#engine.secretFor('signing keys of checkpoints')
   }
+}
+
+function publicKeysOf(keys: readonly StoredKey[]): Buffer[] {
+  return keys.map(({ public_key }) => Buffer.from(public_key, 'base64'))
 }

@@ -1,7 +1,7 @@
 import type { Tile } from '../../core/merkle/tiles.ts'
 import { OpenSegment, type Segment } from '../layout/segments.ts'
 import type { LedgerLog, StoredCheckpoint } from '../ledger-log.ts'
-import { type Change, type Database, rollBack } from './database.ts'
+import { type Change, type Database, inTransaction } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 import { SEGMENT_WITH, SEGMENTS } from './ledger.ts'
 
@@ -38,21 +38,12 @@ export function prepareLedgerLog(reader: Database, writer: Database, change: Cha
     'DELETE FROM ledger_checkpoints WHERE tenant = ? AND size < ? AND created_at >= ?',
   )
 
-  // Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer.
   const append = (...[tenant, tiles, checkpoint, replacing]: Parameters<LedgerLog['append']>) => {
     const { size, created_at, note } = checkpoint
-    writer.exec('BEGIN IMMEDIATE')
-    try {
-      if (atLeast.get(tenant, size) === undefined) {
-        for (const { level, n, hashes } of tiles) insertTile.run(tenant, level, n, hashes)
-        removeReplaced.run(tenant, size, replacing)
-        insertCheckpoint.run(tenant, size, created_at, note)
-      }
-      writer.exec('COMMIT')
-    } catch (error) {
-      rollBack(writer)
-      throw error
-    }
+    if (atLeast.get(tenant, size) !== undefined) return
+    for (const { level, n, hashes } of tiles) insertTile.run(tenant, level, n, hashes)
+    removeReplaced.run(tenant, size, replacing)
+    insertCheckpoint.run(tenant, size, created_at, note)
   }
 
   return {
@@ -73,6 +64,6 @@ export function prepareLedgerLog(reader: Database, writer: Database, change: Cha
       ),
     latest: async (tenant) => attemptAvailable(() => latest.get(tenant) as StoredCheckpoint | undefined),
     checkpoints: async (...values) => attemptAvailable(() => next.all(...values) as StoredCheckpoint[]),
-    append: async (...values) => change(() => append(...values)),
+    append: async (...values) => change(() => inTransaction(writer, () => append(...values))),
   }
 }

@@ -1,5 +1,5 @@
 import type { OutboxCounts, OutboxRow, OutboxRows } from '../outbox.ts'
-import { type Change, type Database, rollBack } from './database.ts'
+import { type Change, type Database, inTransaction } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 
 const COLUMNS = 'seq, task_id, rendered, state, tries, next_try_at, reason'
@@ -46,24 +46,16 @@ export function prepareOutbox(reader: Database, writer: Database, change: Change
   const countOf = (tenant: number, state: OutboxRow['state'], limit: number) =>
     (count.get(tenant, state, limit) as { readonly count: number }).count
 
-  // Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer.
   const advance = (tenant: number, from: number, to: number, added: Parameters<OutboxRows['advance']>[3]) => {
-    writer.exec('BEGIN IMMEDIATE')
-    try {
-      createCursor.run(tenant)
-      const isMoved = Number(moveCursor.run(to, tenant, from).changes) > 0
-      if (isMoved) for (const { seq, task_id } of added) insert.run(tenant, seq, task_id)
-      writer.exec('COMMIT')
-      return isMoved
-    } catch (error) {
-      rollBack(writer)
-      throw error
-    }
+    createCursor.run(tenant)
+    const isMoved = Number(moveCursor.run(to, tenant, from).changes) > 0
+    if (isMoved) for (const { seq, task_id } of added) insert.run(tenant, seq, task_id)
+    return isMoved
   }
   return {
     cursor: async (tenant) =>
       attemptAvailable(() => (cursor.get(tenant) as { readonly seq: number } | undefined)?.seq ?? 0),
-    advance: async (...values) => change(() => advance(...values)),
+    advance: async (...values) => change(() => inTransaction(writer, () => advance(...values))),
     due: async (...values) => attemptAvailable(() => due.all(...values) as OutboxRow[]),
     setAside: async (...values) => attemptAvailable(() => setAside.all(...values) as OutboxRow[]),
     seqsOf: async (...key) =>

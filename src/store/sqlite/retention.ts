@@ -1,7 +1,7 @@
 import { retentionOn } from '../layout/retention.ts'
 import { returnsRows, type Step, type Work } from '../layout/steps.ts'
 import type { Retention } from '../retention.ts'
-import { type Change, type Database, rollBack, type Statement } from './database.ts'
+import { type Change, type Database, inTransaction, type Statement } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 
 export function prepareRetention(reader: Database, writer: Database, change: Change): Retention {
@@ -9,19 +9,7 @@ export function prepareRetention(reader: Database, writer: Database, change: Cha
   const write = prepareRun(writer)
   return retentionOn({
     read: async (_, work) => attemptAvailable(() => read(work())),
-    // Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer.
-    change: async (_, work) =>
-      change(() => {
-        writer.exec('BEGIN IMMEDIATE')
-        try {
-          const result = write(work)
-          writer.exec('COMMIT')
-          return result
-        } catch (error) {
-          rollBack(writer)
-          throw error
-        }
-      }),
+    change: async (_, work) => change(() => inTransaction(writer, () => write(work))),
   })
 }
 

@@ -1,5 +1,5 @@
 import { hourOf, type UsageEvent, type UsageHour, type UsageRows } from '../usage.ts'
-import type { Change, Database } from './database.ts'
+import { type Change, type Database, inTransaction } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 
 const COUNTS = ['tasks', 'lease_ms', 'receipt_bytes', 'receipt_byte_seconds', 'calls'] as const
@@ -35,11 +35,13 @@ export function prepareUsage(reader: Database, writer: Database, change: Change)
   const remove = writer.prepare(USAGE_REMOVAL)
   return {
     add: async (event, isUnsent) =>
-      change(() => {
-        const { changes } = insert.run(...COLUMNS.map((name) => event[name]), Number(isUnsent))
-        if (Number(changes) === 0) return
-        addToHour.run(event.tenant, hourOf(event.from_at), ...COUNTS.map((name) => event[name]))
-      }),
+      change(() =>
+        inTransaction(writer, () => {
+          const { changes } = insert.run(...COLUMNS.map((name) => event[name]), Number(isUnsent))
+          if (Number(changes) === 0) return
+          addToHour.run(event.tenant, hourOf(event.from_at), ...COUNTS.map((name) => event[name]))
+        }),
+      ),
     hours: async (...values) => attemptAvailable(() => hours.all(...values) as UsageHour[]),
     receiptBytesBefore: async (tenant, hour) =>
       attemptAvailable(() => (bytes.get(tenant, hour) as { bytes: number }).bytes),
