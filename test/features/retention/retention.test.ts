@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { admin, agent, type Bench, describeGates, type Open, worker } from '../../support/gates.ts'
 import { ask, claim, finish, held, hold, lease, look, only, override, refusal } from '../../support/steps.ts'
+import { provenBy, verified } from '../ledger-log/ledgers.ts'
 import { ArchiveInMemory } from './archive-in-memory.ts'
 
 const DAY = 24 * 3600
@@ -89,14 +90,46 @@ describeGates('retention', (open, storeName) => {
   it('never archives open tasks and what waits for an approval', async () => {
     const bench = await opened(open)
     const { gate } = bench
+    const waiting = await hold(gate)
+    const request = { title: 'Send it?' }
+    await gate.ask(worker(), { ...held(waiting), kind: 'approval', request })
     const { task_id } = await done(gate)
     const queued = await ask(gate)
     await later(bench, 400)
     await later(bench, 1)
     expect(await receiptsOf(gate, queued.task_id, false)).toHaveLength(1)
+    expect((await receiptsOf(gate, waiting.task_id, false)).length).toBeGreaterThan(1)
     expect(await receiptsOf(gate, task_id, false)).toEqual([])
-    expect((await gate.listOpenObligations(agent(), {})).open_obligations).toHaveLength(1)
+    expect((await gate.listOpenObligations(agent(), {})).open_obligations).toHaveLength(2)
     expect(await look(gate, queued)).toMatchObject({ status: 'queued' })
+    expect(await look(gate, waiting)).toMatchObject({ status: 'pending_approval' })
+    expect((await gate.listApprovals(admin(), {})).approvals).toHaveLength(1)
+  })
+
+  it('proofs stay the same when receipts are archived, and the whole ledger still verifies', async () => {
+    const bench = await opened(open)
+    const { gate } = bench
+    const first = await done(gate)
+    // Its receipts stay between archived ones.
+    const waiting = await hold(gate)
+    const second = await done(gate)
+    await gate.ask(worker(), { ...held(waiting), kind: 'approval', request: { title: 'Send it?' } })
+    const early = await provenBy(gate, first.receipt_id)
+    await later(bench, 31)
+    await later(bench, 1)
+    expect(await receiptsOf(gate, second.task_id, false)).toEqual([])
+    const { proof } = await provenBy(gate, first.receipt_id)
+    expect(proof).toMatchObject({ leaf: early.proof.leaf, salt: early.proof.salt, body: early.proof.body })
+    await provenBy(gate, second.receipt_id)
+    const { receipts } = await verified(gate)
+    expect(await verified(gate)).toMatchObject({ signed: receipts, checkpoints: 1 })
+    expect(await verified(gate)).not.toHaveProperty('problem')
+    // One file is changed, and keeps its name.
+    const [[file, content] = ['', Buffer.alloc(0)]] = bench.archive.files
+    bench.archive.files.set(file, content.subarray(0, -1))
+    await gate.close()
+    const other = await bench.another({ retention: bench.retention })
+    await expect(verified(other.gate)).resolves.toMatchObject({ problem: { seq: 1 } })
   })
 
   it('never archives a success that does not say where its result is', async () => {
