@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { type OfferView, offerShape } from '../../../src/features/leases/shape.ts'
+import { contractFields } from '../../../src/features/leases/worker-contract.ts'
 import { approvalShape } from '../../../src/features/questions/approvals.ts'
 import { workShape } from '../../../src/features/tasks/shape.ts'
 import { contentHashOf } from '../../../src/features/tasks/work.ts'
@@ -49,9 +50,10 @@ const seen = async (gate: Gate, task_id: string, n?: number) =>
 const claimPay = (gate: Gate): Promise<OfferView> => lease(gate, { capabilities: ['bank'] })
 
 describe('approval schema', () => {
-  it('an approval has every field of an offer except those of the lease', () => {
+  it('an approval has every field of an offer except those of the lease and those about receipts', () => {
     const shown = { ...approvalShape.shape.task.shape, task_id: approvalShape.shape.task_id }
-    const given = Object.keys(offerShape.shape).filter((name) => !OF_LEASE.includes(name))
+    const others = [...OF_LEASE, ...Object.keys(contractFields)]
+    const given = Object.keys(offerShape.shape).filter((name) => !others.includes(name))
     expect(Object.keys(shown)).toEqual(expect.arrayContaining(given))
   })
 })
