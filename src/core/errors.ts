@@ -349,6 +349,12 @@ export const ERRORS = {
     message: 'The memory did not take the result.',
     hint: 'The result is still here: read it with fetch_task_result. Tell the operator of the memory; details.status is what it answered.',
   },
+  ARCHIVE_UNAVAILABLE: {
+    http: 502,
+    retryable: false,
+    message: 'An archive with these receipts cannot be read.',
+    hint: 'Ask the operator to restore the file in details.file from a backup, or to configure the archive folder or bucket.',
+  },
   MEMORY_UNAVAILABLE: {
     http: 503,
     retryable: true,
@@ -360,12 +366,6 @@ export const ERRORS = {
     retryable: true,
     message: 'The storage of results does not answer.',
     hint: 'Nothing was changed. Send the request again after a short pause.',
-  },
-  ARCHIVE_UNAVAILABLE: {
-    http: 503,
-    retryable: false,
-    message: 'An archive with these receipts cannot be read.',
-    hint: 'Ask the operator to restore the file in details.file from a backup, or to configure the archive folder or bucket.',
   },
   UPSTREAM_UNAVAILABLE: {
     http: 503,

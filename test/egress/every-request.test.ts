@@ -183,6 +183,7 @@ describe('outgoing connections', () => {
       'egress/fetch.ts',
       'gateway/transports/http-fetch.ts',
       'memory/service-request.ts',
+      'receiptgate/client.ts',
       'reference-workers/http-get.ts',
       'server/authorization-server.ts',
       'server/external-sign-in.ts',

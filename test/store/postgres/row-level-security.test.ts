@@ -123,7 +123,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
 
   it('row-level security is forced on every table with tenants', async () => {
     expect(tables).toContain('tasks')
-    expect(tables).toHaveLength(26)
+    expect(tables).toHaveLength(27)
     const { rows } = await client.query(
       `SELECT relname FROM pg_class
        WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,
