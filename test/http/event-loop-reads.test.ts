@@ -138,7 +138,9 @@ for (const { name, isThere, open } of STORES) {
         times(3, (i) => send(server, '/v1/leases/claim', { body: { worker_id: `w${i}`, max_tasks: 100 } })),
     }
 
-    it.each(Object.keys(READS))('%s does not delay other requests', async (what) => {
+    // How a response is written does not depend on the store.
+    const isOfStore = (what: string) => name === 'SQLite' || !/MCP|JSON-RPC/.test(what)
+    it.each(Object.keys(READS).filter(isOfStore))('%s does not delay other requests', async (what) => {
       const answers = await whileProbing(
         { url: server.url, pid: server.process.pid },
         () => READS[what]?.() ?? Promise.resolve([]),
