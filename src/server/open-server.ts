@@ -28,6 +28,7 @@ import { openExternalSignIn } from './external-sign-in.ts'
 import { openSessions, openUpstreams, readUpstreams } from './gateway.ts'
 import { type ServerOptions, startServer } from './http-server.ts'
 import { checkKeyExposure } from './key-exposure.ts'
+import { openLedgerThread } from './ledger-thread.ts'
 import { type LocalKey, readableLocalKey } from './local-key.ts'
 import { openOauth } from './oauth.ts'
 import { openStore } from './open-store.ts'
@@ -208,6 +209,8 @@ async function compose(
   const store = options.store ?? (await openStore(config.database))
   owner = store
   if (options.store === undefined) await requireIsolation(config.database, server, warn)
+  const ledgerThread = options.store === undefined ? openLedgerThread(config.database) : undefined
+  stack.defer(() => ledgerThread?.stop())
   const services = stack.group()
   const email = await openEmail(config.tenants, store, logger)
   const upstreams = openUpstreams(config, store, {
@@ -243,6 +246,7 @@ async function compose(
       name: server.ledger_name,
       signingKey: server.ledger_signing_key ?? undefined,
       checkpointSeconds: server.ledger_checkpoint_seconds,
+      thread: ledgerThread && ((tenant, size) => ledgerThread.grow(tenant, size)),
     },
     rateLimits: rateLimits.options,
     retention: retentionOf(config),

@@ -1,27 +1,18 @@
 import { inclusionProofText, originOf, signCheckpoint, verifierKey } from '../../core/merkle/checkpoint.ts'
 import { leafText } from '../../core/merkle/leaf.ts'
 import { readLogKeys } from '../../core/merkle/log-key.ts'
-import { edgeOf, GrowingTree, rootOf, tilesFor, tilesIn } from '../../core/merkle/tiles.ts'
-import {
-  consistencyRanges,
-  EMPTY_ROOT,
-  inclusionRanges,
-  leafHash,
-  type Range,
-} from '../../core/merkle/tree.ts'
+import { rootOf, tilesFor, tilesIn } from '../../core/merkle/tiles.ts'
+import { consistencyRanges, EMPTY_ROOT, inclusionRanges, type Range } from '../../core/merkle/tree.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { StoredCheckpoint } from '../../store/ledger-log.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { hourOf } from '../../store/usage.ts'
-import { nextTurn } from '../../util/turns.ts'
 import type { Archive } from '../retention/archive.ts'
+import { type GrowTree, type Growth, growTree } from './growth.ts'
 import { LogKeys } from './log-keys.ts'
-import { ReceiptReader } from './receipt-reader.ts'
 
-/** Rows of receipts that are hashed without a pause. */
-const ROWS_PER_TURN = 4
-/** Receipts between two checkpoints of a log that is far behind. */
-const MAX_UNSTORED = 8_192
+/** New receipts from which on the thread is used. Fewer take less time than it needs to start. */
+const THREAD_FROM = 1_000
 
 const DEFAULT_NAME = 'asyncgate'
 
@@ -32,6 +23,8 @@ export interface LedgerLogOptions {
   readonly signingKey?: string | undefined
   /** How often checkpoints are made in the background; 0 if only when one is needed. */
   readonly checkpointSeconds?: number
+  /** Hashes receipts in another thread. */
+  readonly thread?: GrowTree | undefined
 }
 
 interface LogEntry {
@@ -45,13 +38,19 @@ export class LedgerLogs {
   readonly keys: LogKeys
   readonly #engine: Engine
   readonly #archive: Archive
+  readonly #thread: GrowTree | undefined
   readonly #name: string
   /** By tenant. */
   readonly #extending = new Map<number, Promise<StoredCheckpoint | undefined>>()
 
-  constructor(engine: Engine, archive: Archive, { name = DEFAULT_NAME, signingKey }: LedgerLogOptions = {}) {
+  constructor(
+    engine: Engine,
+    archive: Archive,
+    { name = DEFAULT_NAME, signingKey, thread }: LedgerLogOptions = {},
+  ) {
     this.#engine = engine
     this.#archive = archive
+    this.#thread = thread
     this.#name = name
     this.keys = new LogKeys(engine, signingKey === undefined ? [] : (readLogKeys(signingKey) ?? []))
   }
@@ -117,24 +116,22 @@ export class LedgerLogs {
   async #extend(tenant: TenantRef): Promise<StoredCheckpoint | undefined> {
     const { ledgerLog } = this.#engine.store
     let latest = await this.latest(tenant)
-    const size = latest?.size ?? 0
-    const tree = new GrowingTree(size, tilesIn(await ledgerLog.tiles(tenant.tenant, edgeOf(size))))
-    const reader = new ReceiptReader(ledgerLog, this.#archive, tenant.tenant)
     for (;;) {
-      const receipts = await reader.next(tree.size, ROWS_PER_TURN)
-      for (const committed of receipts) {
-        if (committed.receipt.seq !== tree.size + 1) throw new Error(gapText(tenant, tree.size + 1))
-        tree.append(leafHash(leafText(tenant, committed)))
-      }
-      const isEnd = receipts.length === 0
-      const unstored = tree.size - (latest?.size ?? 0)
-      if (unstored >= (isEnd ? 1 : MAX_UNSTORED)) {
-        latest = await this.#sign(tenant, tree.size, tree.root())
-        await ledgerLog.append(tenant.tenant, tree.takeTiles(), latest, hourOf(latest.created_at))
-      }
-      if (isEnd) return latest
-      await nextTurn()
+      const growth = await this.#grow(tenant, latest?.size ?? 0)
+      if (growth === undefined) return latest
+      const tiles = growth.tiles.map((tile) => ({ ...tile, hashes: Buffer.from(tile.hashes) }))
+      latest = await this.#sign(tenant, growth.size, Buffer.from(growth.root))
+      await ledgerLog.append(tenant.tenant, tiles, latest, hourOf(latest.created_at))
     }
+  }
+
+  /** If the thread cannot do it, this one does, or says why not. */
+  async #grow(tenant: TenantRef, size: number): Promise<Growth | undefined> {
+    const { ledgerLog: log, reads } = this.#engine.store
+    const here = () => growTree({ log, archive: this.#archive }, tenant, size)
+    if (this.#thread === undefined) return here()
+    const { seq } = await reads.counters(tenant.tenant)
+    return seq - size < THREAD_FROM ? here() : this.#thread(tenant, size).catch(here)
   }
 
   async #sign({ name }: TenantRef, size: number, root: Buffer): Promise<StoredCheckpoint> {
@@ -142,8 +139,4 @@ export class LedgerLogs {
     const created_at = await this.#engine.store.now()
     return { size, created_at, note: signCheckpoint(this.origin(name), { size, root }, signers) }
   }
-}
-
-function gapText({ name }: TenantRef, seq: number): string {
-  return `the ledger of the tenant ${name} has no receipt ${seq}: run "asyncgate verify ledger"`
 }
