@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config'
 
 /** Suites that also run with a shared key, where requests name their callers, on one store. */
 const WITH_SHARED_KEY = [
-  'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
-  'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools}.test.ts',
+  'test/http/{errors,events,fallback-owner,lease-protocol,worker-port}.test.ts',
+  'test/mcp/**/{legacy-tools,open-call,task-calls}.test.ts',
 ]
 
 /** Suites that also run where people have their own keys. Their servers read keys from settings. */

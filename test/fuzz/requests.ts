@@ -323,8 +323,20 @@ function weightOf(name: string): number {
   return WEIGHTS[name] ?? 1
 }
 
-/** Random actions. The named operations get half of them, the others provide what those need. */
-export function actionsWith(favored: readonly string[] = []): fc.Arbitrary<Action> {
+/** Operations that succeed only after rare ones. */
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  report_cancel: ['lease_next', 'cancel_task'],
+  get_approval: ['lease_next', 'ask'],
+  approve: ['lease_next', 'ask'],
+  deny: ['lease_next', 'ask'],
+  answer_question: ['lease_next', 'ask'],
+  fetch_task_result: ['lease_next', 'complete'],
+  promote_task_result: ['lease_next', 'complete'],
+}
+
+/** Random actions. The named operations and what they need get half of them. */
+export function actionsWith(named: readonly string[] = []): fc.Arbitrary<Action> {
+  const favored = named.flatMap((name) => [name, ...(NEEDS[name] ?? [])])
   return fc.oneof(
     ...OPERATIONS.map((operation) => ({
       weight:

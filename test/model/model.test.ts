@@ -7,7 +7,7 @@ import { Driver } from './driver.ts'
 import { Model } from './model.ts'
 import { inFile, inMemory, inPostgres, openSystem, type Place } from './system.ts'
 
-const RUNS = 250
+const RUNS = 180
 const MAX_COMMANDS = 60
 /** An outcome may be rare in one campaign by chance; it must not be out of reach of this many. */
 const MAX_CAMPAIGNS = 4

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { simulate } from './simulation.ts'
 
-const SEEDS = 60
+const SEEDS = 40
 
 /** `ASYNCGATE_SEEDS` sets the number of seeds; `ASYNCGATE_SEED` selects one. */
 const count = Number(process.env.ASYNCGATE_SEEDS ?? SEEDS)
