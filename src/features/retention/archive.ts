@@ -1,12 +1,10 @@
 import { hash } from 'node:crypto'
-import { commitmentIn, commitmentOf } from '../../core/commitment.ts'
+import { erasedBody, storedCommitment } from '../../core/commitment.ts'
 import { Fault } from '../../core/errors.ts'
 import { taskSeq } from '../../core/ids.ts'
-import { canonical } from '../../core/json/json.ts'
 import type { CommittedReceipt } from '../../core/merkle/leaf.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
-import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { ArchiveFile, SaltedReceipt } from '../../store/retention.ts'
 import { type ArchiveContent, type ArchivedTask, decodeArchive, encodeArchive } from './archive-file.ts'
@@ -147,7 +145,7 @@ export class Archive {
       const { receipt, salt } = salted
       if (salt === undefined || !isSelected(receipt, ownerOf.get(receipt.task_id ?? ''))) return salted
       erased++
-      const body = canonical({ commitment: commitmentOf(salt, receipt.body), erased_at: isoTime(now) })
+      const body = erasedBody(salt, receipt.body, now)
       return { receipt: { ...receipt, body, erased: true }, salt: undefined }
     })
     if (erased === 0) return { next: found.file, erased }
@@ -238,8 +236,7 @@ function bySeq(content: ArchiveContent): ReadonlyMap<number, SaltedReceipt> {
 }
 
 function committed({ receipt, salt }: SaltedReceipt): CommittedReceipt {
-  const commitment = salt === undefined ? commitmentIn(receipt.body) : commitmentOf(salt, receipt.body)
-  return { receipt, salt, commitment }
+  return { receipt, salt, commitment: storedCommitment(salt, receipt.body) }
 }
 
 function damaged(file: string, how: string): Fault {

@@ -1,10 +1,9 @@
 import { createHmac } from 'node:crypto'
-import { commitmentIn, commitmentOf } from '../../core/commitment.ts'
-import { type CanonicalJson, canonical } from '../../core/json/json.ts'
+import { erasedBody, storedCommitment } from '../../core/commitment.ts'
+import type { CanonicalJson } from '../../core/json/json.ts'
 import type { CommittedReceipt } from '../../core/merkle/leaf.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
-import { isoTime } from '../../core/time.ts'
 import type { Random } from '../../util/random.ts'
 
 /**
@@ -181,8 +180,7 @@ export class OpenSegment {
 
   #commit(receipt: Receipt): CommittedReceipt {
     const salt = this.salt(receipt.seq)
-    const commitment = salt === undefined ? commitmentIn(receipt.body) : commitmentOf(salt, receipt.body)
-    return { receipt, commitment, salt }
+    return { receipt, commitment: storedCommitment(salt, receipt.body), salt }
   }
 
   /**
@@ -270,10 +268,6 @@ function saltOf(salts: string, seq: number): string {
     .update(String(seq))
     .digest('hex')
     .slice(0, 2 * SALT_BYTES)
-}
-
-function erasedBody(salt: string, body: CanonicalJson, now: number): CanonicalJson {
-  return canonical({ commitment: commitmentOf(salt, body), erased_at: isoTime(now) })
 }
 
 /** How many fields stand before the body. */
