@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { sendText } from '../http/response.ts'
 import type { Html } from '../util/html.ts'
@@ -39,16 +39,27 @@ interface Asset {
 
 export type Assets = ReturnType<typeof loadAssets>
 
+const FOLDER = new URL('./assets/', import.meta.url)
+
 /** The two files that pages load. Their paths change with their content, so browsers may cache them. */
 export function loadAssets() {
   return {
-    css: loadAsset('console.css', 'text/css; charset=utf-8'),
-    js: loadAsset('console.js', 'text/javascript; charset=utf-8'),
+    css: asset('console.css', 'text/css; charset=utf-8', readStyles()),
+    js: asset('console.js', 'text/javascript; charset=utf-8', read('console.js')),
   }
 }
 
-function loadAsset(name: string, type: string): Asset {
-  const text = readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8')
+/** The files of assets/css in the order of their names, which begin with a number because later rules win. */
+function readStyles(): string {
+  const names = readdirSync(new URL('css/', FOLDER)).sort()
+  return names.map((name) => read(`css/${name}`)).join('\n')
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(name, FOLDER), 'utf8')
+}
+
+function asset(name: string, type: string, text: string): Asset {
   return { path: `/console/${hash('sha256', text).slice(0, 12)}-${name}`, type, text }
 }
 
