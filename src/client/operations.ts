@@ -764,6 +764,8 @@ export interface ListTasksInput {
   session_id?: string | undefined
   /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
   labels?: Readonly<Record<string, string>> | undefined
+  /** Conditions in the search language, such as: type:mail.* status:failed,canceled age:<1h payload.customer_id:42 */
+  query?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
   /** next_cursor of the previous page; the other fields must be the same as for that page */
@@ -775,6 +777,10 @@ export interface ListTasksAnswer {
   readonly tasks: readonly Task[]
   /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
+  /** Number of tasks that were read, whether they match or not */
+  readonly scanned: number
+  /** False if the search stopped at its bound; older tasks are searched with next_cursor */
+  readonly is_complete: boolean
 }
 
 export interface CountTasksInput {
@@ -786,6 +792,8 @@ export interface CountTasksInput {
   session_id?: string | undefined
   /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
   labels?: Readonly<Record<string, string>> | undefined
+  /** Conditions in the search language, such as: type:mail.* status:failed,canceled age:<1h payload.customer_id:42 */
+  query?: string | undefined
 }
 
 export interface CountTasksAnswer {
@@ -834,6 +842,8 @@ export interface CancelTasksInput {
   session_id?: string | undefined
   /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
   labels?: Readonly<Record<string, string>> | undefined
+  /** Conditions in the search language, such as: type:mail.* status:failed,canceled age:<1h payload.customer_id:42 */
+  query?: string | undefined
   /** True: every open task that you may cancel, instead of a filter */
   all?: boolean | undefined
   /** Maximum number of tasks to cancel in this call; if absent, as many as 45 s allow */
@@ -4502,12 +4512,12 @@ export abstract class Operations {
     return this.call(ROUTES.waitForTask, input, options)
   }
 
-  /** List tasks. Lists tasks, newest first, filtered by status, type, session_id, created_by or labels. Agents see their own tasks, admins those of the tenant. A page can hold fewer than limit tasks: follow next_cursor until it is null. */
+  /** List tasks. Lists tasks, newest first, filtered by status, type, session_id, created_by, labels or a query. Agents see their own tasks, admins those of the tenant. A page can hold fewer than limit tasks: follow next_cursor until it is null. */
   listTasks(input: ListTasksInput = {}, options?: CallOptions): Promise<ListTasksAnswer> {
     return this.call(ROUTES.listTasks, input, options)
   }
 
-  /** Count tasks by status. Returns the number of tasks in each status, filtered by type, session_id, created_by or labels. Agents count their own tasks, admins those of the tenant. If more is true, the count stopped at its limit and each number is a lower bound. */
+  /** Count tasks by status. Returns the number of tasks in each status, filtered by type, session_id, created_by, labels or a query. Agents count their own tasks, admins those of the tenant. If more is true, the count stopped at its limit and each number is a lower bound. */
   countTasks(input: CountTasksInput = {}, options?: CallOptions): Promise<CountTasksAnswer> {
     return this.call(ROUTES.countTasks, input, options)
   }
@@ -4517,7 +4527,7 @@ export abstract class Operations {
     return this.call(ROUTES.cancelTask, input, options)
   }
 
-  /** Cancel many tasks. Cancels all your open tasks that match a filter (session_id, type, status, created_by, labels; or all: true), or the tasks in task_ids. Only tasks created before the call are canceled. While more is true, call again with cursor: next_cursor. */
+  /** Cancel many tasks. Cancels all your open tasks that match a filter (session_id, type, status, created_by, labels, query; or all: true), or the tasks in task_ids. Only tasks created before the call are canceled. While more is true, call again with cursor: next_cursor. */
   cancelTasks(input: CancelTasksInput = {}, options?: CallOptions): Promise<CancelTasksAnswer> {
     return this.call(ROUTES.cancelTasks, input, options)
   }

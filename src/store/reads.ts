@@ -24,6 +24,8 @@ export interface LedgerReads {
   lines(tenant: number, taskIds: readonly string[]): Promise<TaskLine[]>
   /** The narrow rows of tasks, newest first, with seq below `before`. */
   scan(tenant: number, path: ScanPath, before: number, limit: number): Promise<TaskLine[]>
+  /** The long texts of the tasks of these seqs, in no particular order; absent ones are left out. */
+  texts(tenant: number, seqs: readonly number[]): Promise<TaskTexts[]>
   /** How many tasks have each status; it counts up to `limit` of each, in one consistent view. */
   statusCounts(tenant: number, limit: number): Promise<StatusCounts>
   /** Reports with a number above `after`, oldest first. */
@@ -131,8 +133,17 @@ export interface TaskLine {
   readonly type: string
   readonly session_id: string | null
   readonly labels: CanonicalJson | null
+  /** The worker that holds the task or ended it; null if there is none. */
+  readonly worker_id: string | null
   /** About how long the texts of the whole task are. */
   readonly bytes: number
+}
+
+/** What was asked for, and the error with which the task ended. */
+export interface TaskTexts {
+  readonly seq: number
+  readonly input: CanonicalJson
+  readonly error: CanonicalJson | null
 }
 
 /** About how long the texts of a question are. It is an estimate: most are far shorter, few are longer. */

@@ -11,7 +11,7 @@ import {
   LOG_TILE,
   NEXT_CHECKPOINTS,
 } from '../../src/store/sqlite/ledger-log.ts'
-import { LINE, SCANS } from '../../src/store/sqlite/lines.ts'
+import { LINE, SCANS, TEXTS } from '../../src/store/sqlite/lines.ts'
 import {
   ACKNOWLEDGEMENT,
   BY_KEY,
@@ -91,6 +91,7 @@ const QUERIES: readonly [string, string, RegExp][] = [
     /SEARCH d USING PRIMARY KEY \(tenant=\? AND status=\? AND seq<\?\)/,
   ],
   ['the narrow row of a task', LINE, /SEARCH t USING PRIMARY KEY \(tenant=\? AND seq=\?\)/],
+  ['the long texts of a task', TEXTS, /SEARCH t USING PRIMARY KEY \(tenant=\? AND seq=\?\)/],
   [
     'the tasks of an owner',
     LISTS.owned_tasks.descending,

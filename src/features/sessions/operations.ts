@@ -7,7 +7,9 @@ import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor } from '../input.ts'
 import { optionalPage, pageOf } from '../page.ts'
 import { type CreateAnswer, type CreateDeps, createTask } from '../tasks/create.ts'
-import { countFitting } from '../tasks/task-search.ts'
+import { ownerKey } from '../tasks/search/match.ts'
+import { countTasks } from '../tasks/search/scan.ts'
+import { searchFor } from '../tasks/search/search.ts'
 import { notConfigured, type TenantUpstreams } from '../upstreams/upstreams.ts'
 import {
   type Client,
@@ -65,8 +67,8 @@ export const getSession = defineOperation({
     const session = await findSession(engine, sessions, caller, session_id)
     const { tenant } = await engine.tenant(caller.tenant)
     // Tasks of other principals may have the same session_id.
-    const filter = { session_id, created_by: session.principal }
-    return { ...session, counts: await countFitting(engine, tenant, filter) }
+    const filter = { session_id, created_by: ownerKey(session.principal) }
+    return { ...session, counts: await countTasks(engine, tenant, searchFor(filter, 0)) }
   },
 })
 

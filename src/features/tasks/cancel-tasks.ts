@@ -1,14 +1,16 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import { isTerminal } from '../../core/transitions.ts'
+import { OPEN_STATUSES } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { defineOperation, ENDS } from '../define-operation.ts'
 import { cursor, taskId, text } from '../input.ts'
 import { MAX_ITEMS } from '../many.ts'
+import { findTasks } from './search/scan.ts'
+import { searchFor } from './search/search.ts'
 import { statusShape } from './shape.ts'
-import { filterFields, findTasks, type TaskFilter, visibleTo } from './task-search.ts'
+import { filterFields, searchTime, visibleTo } from './task-search.ts'
 
 const reason = text(1000).optional().describe('Why the task is canceled; recorded in the receipt')
 
@@ -48,7 +50,7 @@ export const cancelTasks = defineOperation({
   name: 'cancel_tasks',
   title: 'Cancel many tasks',
   description:
-    'Cancels all your open tasks that match a filter (session_id, type, status, created_by, labels; or all: true), or the tasks in task_ids. ' +
+    'Cancels all your open tasks that match a filter (session_id, type, status, created_by, labels, query; or all: true), or the tasks in task_ids. ' +
     'Only tasks created before the call are canceled. While more is true, call again with cursor: next_cursor.',
   input: z.strictObject({
     ...filterFields,
@@ -115,6 +117,7 @@ export const cancelTasks = defineOperation({
     // From the newest down, so that tasks created during the call are never reached.
     let position: number | null =
       cursor === undefined ? Number.MAX_SAFE_INTEGER : await engine.cursors.read(scope, cursor)
+    const search = searchFor(visible, await searchTime(engine, visible), OPEN_STATUSES)
     const over = performance.now() + MAX_MS
     let count = 0
     let skipped = 0
@@ -123,14 +126,7 @@ export const cancelTasks = defineOperation({
     while (position !== null) {
       const left = limit === undefined ? PORTION : Math.min(PORTION, limit - count - fitted)
       if (left === 0 || signal?.aborted || performance.now() > over) break
-      const found = await findTasks(
-        engine,
-        tenant,
-        visible,
-        position,
-        left,
-        (line) => !isTerminal(line.status),
-      )
+      const found = await findTasks(engine, tenant, search, position, left)
       const ids = found.lines.map((line) => line.task_id)
       fitted += dry_run ? ids.length : 0
       const ended = await end(dry_run ? [] : ids)
@@ -184,6 +180,9 @@ async function endAll(
 }
 
 /** An empty set of labels matches every task. */
-function isEmpty({ labels, ...fields }: TaskFilter): boolean {
+function isEmpty({
+  labels,
+  ...fields
+}: Readonly<Record<string, unknown>> & { readonly labels?: object | undefined }): boolean {
   return Object.values(fields).every((value) => value === undefined) && Object.keys(labels ?? {}).length === 0
 }

@@ -3,7 +3,9 @@ import { checkPermission } from '../../core/authorization.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { parse } from '../input.ts'
-import { findTasks, visibleTo } from './task-search.ts'
+import { findTasks } from './search/scan.ts'
+import { searchFor } from './search/search.ts'
+import { visibleTo } from './task-search.ts'
 
 const MAX_VALUES = 20
 
@@ -27,7 +29,7 @@ export async function completeTaskId(engine: Engine, caller: Caller, input: unkn
   const { lines, next } = await findTasks(
     engine,
     tenant,
-    visibleTo(caller, {}),
+    searchFor(visibleTo(caller, {}), 0),
     Number.MAX_SAFE_INTEGER,
     MAX_VALUES,
     ({ task_id }) => task_id.startsWith(prefix),

@@ -285,10 +285,19 @@ export function encodeDetails({ error, artifacts, delivery_proof }: Outcome): st
   return JSON.stringify(details)
 }
 
+/** The error in the details of an ended task. */
+export function errorIn(details: string | null): CanonicalJson | null {
+  return details === null ? null : (JSON.parse(details) as Details)[0]
+}
+
+interface Summary extends Pick<TaskCore, 'principal_ai' | 'question_count'> {
+  readonly worker_id: string | null
+}
+
 /** What lists show of a task. */
-export function summaryOf(state: string): Pick<TaskCore, 'principal_ai' | 'question_count'> {
-  const fields = JSON.parse(state) as Core
-  return { principal_ai: fields[2], question_count: fields[16] }
+export function summaryOf(state: string): Summary {
+  const fields = JSON.parse(state) as OpenState | DoneState
+  return { principal_ai: fields[2], question_count: fields[16], worker_id: fields[21]?.[2] ?? null }
 }
 
 /** One literal, as in core/task.ts. */

@@ -38,6 +38,11 @@ export const queries = {
   specs: `
     SELECT ${list(TASK, 's.')} FROM ${rowsOf(SEQ_KEY)} CROSS JOIN LATERAL ${TASK_OF('x')} s`,
 
+  task_texts: `
+    SELECT s.seq, s.input, d.details FROM ${rowsOf(SEQ_KEY)}
+    CROSS JOIN LATERAL ${TASK_OF('x')} s
+    LEFT JOIN LATERAL ${DONE_OF('x')} d ON true`,
+
   latest_progress: `
     SELECT p.* FROM ${rowsOf({ task_id: 'uuid', tenant: 'int' })}
     CROSS JOIN LATERAL (

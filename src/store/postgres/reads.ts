@@ -8,7 +8,7 @@ import { isTerminal, type Status } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
 import { pageOf, type SeqList } from '../layout/seq-lists.ts'
 import { type TaskRow, taskSpec } from '../layout/task-head.ts'
-import { type LineRow, taskLine } from '../layout/task-line.ts'
+import { type LineRow, type TextsRow, taskLine, taskTexts } from '../layout/task-line.ts'
 import { DONE_CODES, decodeLive, type LiveRow } from '../layout/task-state.ts'
 import { holdersOf, taskLease } from '../layout/views.ts'
 import type { LedgerReads, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
@@ -58,6 +58,10 @@ export function readsOn(pooled: Pooled): LedgerReads {
     },
     scan: (tenant, path, before, limit) =>
       readTenant(pooled, tenant, (client) => scan(client, tenant, path, before, limit)),
+    texts: async (tenant, seqs) => {
+      const refs = seqs.map((seq) => ({ tenant, seq }))
+      return (await read<TextsRow>(tenant, 'task_texts', ...parameters(SEQ_KEY, refs))).map(taskTexts)
+    },
     statusCounts: async (tenant, limit) => {
       const rows = await read<{ status: Status; count: number }>(tenant, 'status_counts', tenant, limit)
       const counts = new Map(rows.map(({ status, count }) => [status, count]))

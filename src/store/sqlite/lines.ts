@@ -1,8 +1,8 @@
 import type { PrincipalKey } from '../../core/principal.ts'
 import { isTerminal, type Status } from '../../core/transitions.ts'
-import { type LineRow, taskLine } from '../layout/task-line.ts'
+import { type LineRow, type TextsRow, taskLine, taskTexts } from '../layout/task-line.ts'
 import { DONE_CODES, OPEN_CODES } from '../layout/task-state.ts'
-import type { ScanPath, TaskLine } from '../reads.ts'
+import type { ScanPath, TaskLine, TaskTexts } from '../reads.ts'
 import type { Database } from './database.ts'
 import { prepareSeqPages } from './ledger.ts'
 import { ANY_DONE, ANY_PARKED } from './tasks.ts'
@@ -47,6 +47,19 @@ export function prepareLine(database: Database): (tenant: number, seq: number) =
   return (tenant, seq) => {
     const row = select.get(tenant, seq)
     return row === undefined ? undefined : taskLine(row as LineRow)
+  }
+}
+
+export const TEXTS = `SELECT t.seq, t.input, d.details FROM tasks t
+  LEFT JOIN tasks_done d ON d.tenant = t.tenant AND d.${ANY_DONE} AND d.seq = t.seq
+  WHERE t.tenant = ? AND t.seq = ?`
+
+/** Finds the long texts of a task. */
+export function prepareTexts(database: Database): (tenant: number, seq: number) => TaskTexts | undefined {
+  const select = database.prepare(TEXTS)
+  return (tenant, seq) => {
+    const row = select.get(tenant, seq)
+    return row === undefined ? undefined : taskTexts(row as TextsRow)
   }
 }
 

@@ -20,7 +20,7 @@ import {
   prepareSeqPages,
   prepareTaskReceipts,
 } from './ledger.ts'
-import { prepareLine, prepareScan } from './lines.ts'
+import { prepareLine, prepareScan, prepareTexts } from './lines.ts'
 import { findEach, walk } from './pace.ts'
 import { prepareQuestionLookup } from './questions.ts'
 import { LIVE_COLUMNS, liveTask, prepareSpecLookup, prepareTaskAt, prepareTaskLookup } from './tasks.ts'
@@ -72,6 +72,7 @@ export function prepareReads(database: Database): LedgerReads {
   const findRecord = prepareRecord(database)
   const line = prepareLine(database)
   const scan = prepareScan(database)
+  const texts = prepareTexts(database)
   const receipts = prepareReceiptLookup(database)
   const pageOfReceipts = prepareReceiptPages(database)
   const receiptsOf = prepareTaskReceipts(database)
@@ -105,6 +106,7 @@ export function prepareReads(database: Database): LedgerReads {
       }),
     scan: (tenant, path, before, limit) =>
       walk(before, limit, (from, size) => scan(tenant, path, from, size)),
+    texts: (tenant, seqs) => findEach(seqs, (seq) => texts(tenant, seq)),
     statusCounts: async (tenant, limit) => {
       const keys = STATUSES.flatMap(() => [tenant, limit])
       return attemptAvailable(() => statusCounts.get(...keys) as StatusCounts)

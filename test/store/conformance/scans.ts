@@ -31,6 +31,11 @@ function bytesOf({ seq, status }: TaskLine): number {
   return input + (result?.length ?? 0) + JSON.stringify([error, artifacts, delivery_proof]).length
 }
 
+/** The worker of the fixtures: it holds tasks and has ended those that have ended. */
+function workerOf({ status }: TaskLine): string | null {
+  return ['queued', 'pending_approval', 'input_required'].includes(status) ? null : 'w1'
+}
+
 export function describeScans(subject: Subject): void {
   describe('scans', () => {
     /** The lines of all tasks, newest first. */
@@ -52,9 +57,10 @@ export function describeScans(subject: Subject): void {
           session_id: seq % 7 === 0 ? 'session' : seq % 7 === 1 ? 'another' : null,
           labels: seq % 3 === 0 ? canonical({ team: 'a' }) : null,
           principal_ai: 'alice',
+          worker_id: null,
           bytes: 0,
         }
-        lines.unshift({ ...line, bytes: bytesOf(line) })
+        lines.unshift({ ...line, worker_id: workerOf(line), bytes: bytesOf(line) })
         const name = { tenant, seq, owner: line.owner }
         const error = canonical({ code: 'x' })
         switch (line.status) {
@@ -80,7 +86,9 @@ export function describeScans(subject: Subject): void {
       }
       const specs = lines
         .toReversed()
-        .map(({ status: _, principal_ai: __, bytes: ___, ...line }) => spec({ tenant, ...line }))
+        .map(({ status: _, principal_ai: __, bytes: ___, worker_id: ____, ...line }) =>
+          spec({ tenant, ...line }),
+        )
       await put(store, [tenant, other], {
         inserted: [...open, queued({ tenant: other, seq: 1 })],
         finished: ended,
@@ -137,6 +145,22 @@ export function describeScans(subject: Subject): void {
       expect(found.sort((a, b) => b.seq - a.seq)).toEqual(
         lines.filter(({ seq }) => seq === 48 || seq === 7 || seq === 1),
       )
+    })
+
+    it('texts returns the input and the error of given tasks', async () => {
+      const { store, tenant } = subject
+      const seqs = [1, 6, 7, 999]
+      const found = (await store.reads.texts(tenant, seqs)).sort((a, b) => a.seq - b.seq)
+      const error = canonical({ code: 'x' })
+      const inputOf = (seq: number) => spec({ tenant, seq }).input
+      expect(found).toEqual([
+        { seq: 1, input: inputOf(1), error: null },
+        { seq: 6, input: inputOf(6), error },
+        { seq: 7, input: inputOf(7), error },
+      ])
+      const { tenant: other } = await store.tenant('other')
+      expect(await store.reads.texts(other, [6])).toEqual([])
+      expect(await store.reads.texts(tenant, [])).toEqual([])
     })
 
     it('a scan shows the status after a change', async () => {

@@ -365,6 +365,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   ] as const) {
     await reads.scan(tenant, path, newest, BATCH)
   }
+  await reads.texts(tenant, seqs)
   await reads.statusCounts(tenant, BATCH)
   for (const path of [{ by: 'all' }, { by: 'to', to: ALICE }, { by: 'task', task_id: uuid(1) }] as const) {
     await reads.receipts(tenant, path, 0, 'ascending', BATCH)
