@@ -14,6 +14,7 @@ export const cancel = serverCommand({
     type: text('TYPE', 'tasks of this type'),
     status: text('STATUS', 'tasks in this status, as in queued'),
     label: texts('KEY=VALUE', 'tasks with this label'),
+    query: text('QUERY', 'tasks that match, as in "type:mail.* age:>1h"'),
     all: flag('all open tasks'),
     reason: text('TEXT', 'the reason, for the receipt'),
   },
@@ -27,6 +28,7 @@ export const cancel = serverCommand({
       type: input.text('type'),
       status: input.text('status'),
       labels: unlessEmpty(input.pairs('label')),
+      query: input.text('query'),
       all: input.flag('all') || undefined,
     }
     const isFiltered = Object.values(filter).some((value) => value !== undefined)
@@ -34,7 +36,7 @@ export const cancel = serverCommand({
     const reason = input.text('reason')
     if (task_id === undefined) {
       if (isFiltered) return cancelAll(client, { ...filter, reason }, output)
-      const filters = '--session, --agent, --type, --status, --label or --all'
+      const filters = '--session, --agent, --type, --status, --label, --query or --all'
       throw input.usageError(`Give a TASK_ID, or a filter: ${filters}.`)
     }
     if (isFiltered) throw input.usageError('Give a TASK_ID or a filter, not both.')

@@ -15,6 +15,7 @@ const FILTER = {
   'created-by': text('KIND:ID', 'only tasks of this owner'),
   session: text('ID', 'only tasks of this session'),
   label: texts('KEY=VALUE', 'only tasks with this label'),
+  query: text('QUERY', 'only tasks that match, as in "type:mail.* status:failed age:<1h"'),
 }
 
 const list = serverCommand({
@@ -28,6 +29,7 @@ const list = serverCommand({
       created_by: input.text('created-by'),
       session_id: input.text('session'),
       labels: unlessEmpty(input.pairs('label')),
+      query: input.text('query'),
       limit: input.integer('limit'),
       cursor: input.text('cursor'),
     })
@@ -59,6 +61,7 @@ const counts = serverCommand({
       created_by: input.text('created-by'),
       session_id: input.text('session'),
       labels: unlessEmpty(input.pairs('label')),
+      query: input.text('query'),
     })
     output.result(found, () => {
       output.table(
