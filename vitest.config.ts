@@ -45,6 +45,7 @@ export default defineConfig({
   test: {
     globalSetup: [
       'test/support/build.ts',
+      'test/support/temporary-folder.ts',
       'test/support/postgres-server.ts',
       'test/support/config-folder.ts',
     ],
