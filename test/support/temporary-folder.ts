@@ -5,13 +5,13 @@ import { join } from 'node:path'
 
 const MEMORY = '/dev/shm'
 
-/** The tests use less than 2 GiB at a time. */
+/** Generous: PostgreSQL keeps up to 512 MB of its log, and the largest results of tests have 256 MiB. */
 const NEEDED_BYTES = 4 * 1024 ** 3
 
 /**
  * The databases of the tests are in memory where the machine has room for them, because most of the time of a commit is
  * the time of the disk. What reaches a disk is the subject of test/proofs/durability.test.ts, which reads the system calls.
- * A folder that the environment names with TMPDIR is used as it is.
+ * TMPDIR in the environment takes precedence.
  */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env.TMPDIR !== undefined || !hasRoom()) return undefined
