@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { may } from '../core/authorization.ts'
 import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
@@ -9,6 +10,7 @@ import { checkHost } from '../http/guard.ts'
 import { link, textIn } from './fields.ts'
 import { ownPath } from './form.ts'
 import { icon, layout } from './layout.ts'
+import { pathOf, SECTIONS, type Section } from './navigation.ts'
 import { type Authorizations, authorizationPage, failedAuthorizationPage } from './pages/authorization.ts'
 import { errorPage, followLinkPage } from './pages/public.ts'
 import { findRoute, pageOf } from './routes.ts'
@@ -128,7 +130,15 @@ export class Console {
     let reply: Reply
     try {
       const { route, params } = findRoute(request.method ?? 'GET', pathname)
-      reply = await route.handle({ params, query, form, token, now: Date.now(), call })
+      reply = await route.handle({
+        params,
+        query,
+        form,
+        token,
+        now: Date.now(),
+        call,
+        may: (permission) => may(caller, permission),
+      })
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       reply = errorPage(error)
@@ -136,7 +146,9 @@ export class Console {
     if ('location' in reply) return sendRedirect(response, reply.location)
     // A refused form is shown at a path that accepts only POST.
     const address = isForm ? pageOf(pathname) : undefined
-    const person = { name: signIn.person, token, canSignOut: signIn.key }
+    const reads = (section: Section) =>
+      may(caller, SECTIONS[section].needs) && pageOf(pathOf(section)) !== undefined
+    const person = { name: signIn.person, role: caller.role, token, canSignOut: signIn.key, reads }
     const frame = { assets: this.#assets, person, waiting: await openApprovals(call) }
     send(response, reply.status ?? 200, layout({ ...reply, ...(address && { address }) }, frame))
   }

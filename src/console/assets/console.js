@@ -225,5 +225,5 @@ addEventListener('pageshow', () => {
 
 // A notice is not shown again when the page is reloaded.
 if (location.search.includes('notice=')) history.replaceState(null, '', addressWithoutNotice())
-document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+
 listen()
