@@ -236,6 +236,9 @@ function tasks(n: number): string {
   return n === 1 ? '1 task' : `${count(n)} tasks`
 }
 
+/** The parameters of a notice, which is shown once. */
+export const NOTICE_PARAMETERS = ['notice', 'done', 'kept'] as const
+
 /** The notice that the query names, if any. */
 export function notice(query: URLSearchParams): Html {
   const name = query.get('notice') ?? ''

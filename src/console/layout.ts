@@ -5,6 +5,14 @@ import { groupsOf, pathOf, SECTIONS, type Section } from './navigation.ts'
 import type { Assets } from './send.ts'
 import type { Page } from './visit.ts'
 
+/** A page with what the console adds to it. */
+type Shown = Page & {
+  /** The address of its event stream; undefined if the page is not live. */
+  readonly events?: string | undefined
+  /** The path of this page, if it is not that of the request. */
+  readonly address?: string | undefined
+}
+
 export interface Frame {
   readonly assets: Assets
   /** The person who is signed in; undefined on public pages. */
@@ -21,7 +29,7 @@ export interface Frame {
 }
 
 /** The complete document of a page. */
-export function layout(page: Page, { assets, person, waiting = '' }: Frame): Html {
+export function layout(page: Shown, { assets, person, waiting = '' }: Frame): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -34,7 +42,11 @@ ${page.next !== undefined && html`<meta http-equiv="refresh" content="0; url=${p
 <link rel="icon" type="image/svg+xml" href="${iconPath(waiting)}">
 <script src="${assets.js.path}" defer></script>
 </head>
-<body${[person === undefined && html` class="public"`, liveAttributes(page)]}>
+<body${[
+    person === undefined && html` class="public"`,
+    page.events !== undefined && html` data-events="${page.events}"`,
+    page.address !== undefined && html` data-address="${page.address}"`,
+  ]}>
 <a class="skip" href="#main">Skip to content</a>
 <header class="top">
 ${person && html`<button class="menu" popovertarget="navigation" aria-label="Menu">${MENU_ICON}</button>`}
@@ -50,15 +62,6 @@ ${person && [PALETTE, KEYS]}
 </body>
 </html>
 `
-}
-
-function liveAttributes({ follows, poll, address }: Pick<Page, 'follows' | 'poll' | 'address'>): Content {
-  const task = typeof follows === 'object' ? `?task_id=${encodeURIComponent(follows.task_id)}` : ''
-  return [
-    follows !== undefined && html` data-events="/console/events${task}"`,
-    poll !== undefined && html` data-poll="${poll}"`,
-    address !== undefined && html` data-address="${address}"`,
-  ]
 }
 
 export function titleOf({ title }: Pick<Page, 'title'>, waiting: string): string {
@@ -120,7 +123,7 @@ const KEYS = html`<dialog id="keys" aria-labelledby="keys-title">
 <dt><kbd>d</kbd></dt><dd>deny</dd>
 <dt><kbd>c</kbd></dt><dd>cancel</dd>
 <dt><kbd>r</kbd></dt><dd>retry</dd>
-<dt><kbd>g</kbd> then a letter</dt><dd>go to a page: <kbd>o</kbd> overview, <kbd>a</kbd> approvals, <kbd>t</kbd> tasks, <kbd>w</kbd> workers, <kbd>p</kbd> policies</dd>
+<dt><kbd>g</kbd> then a letter</dt><dd>go to a page; <kbd>Ctrl K</kbd> shows the letters</dd>
 <dt><kbd>?</kbd></dt><dd>this list</dd>
 </dl>
 <p class="soft">Approve, deny, cancel and retry move to the button; <kbd>Enter</kbd> presses it.</p>

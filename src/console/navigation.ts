@@ -11,12 +11,27 @@ interface Entry {
   readonly icon: Html
 }
 
-/** The pages of the navigation. The name of an entry is its path below /console, except for the overview. */
-export const SECTIONS = {
-  overview: {
-    ...{ label: 'Overview', needs: 'inspect', key: 'o' },
-    icon: html`<path d="M2 13h12M4 13V9m4 4V4m4 9V7"/>`,
-  },
+export type Section =
+  | 'approvals'
+  | 'tasks'
+  | 'schedules'
+  | 'types'
+  | 'agents'
+  | 'workers'
+  | 'sessions'
+  | 'upstreams'
+  | 'policies'
+  | 'limits'
+  | 'keys'
+  | 'clients'
+  | 'identities'
+  | 'receipts'
+  | 'audit'
+  | 'usage'
+  | 'retention'
+
+/** The pages of the navigation. The name of an entry is its path below /console. */
+export const SECTIONS: Readonly<Record<Section, Entry>> = {
   approvals: {
     ...{ label: 'Approvals', needs: 'list', key: 'a' },
     icon: html`<circle cx="8" cy="8" r="6"/><path d="m5.5 8 2 2 3-4"/>`,
@@ -85,9 +100,7 @@ export const SECTIONS = {
     ...{ label: 'Retention', needs: 'audit', key: 'x' },
     icon: html`<rect x="2" y="3" width="12" height="3" rx=".5"/><path d="M3 6v7h10V6M6.5 9h3"/>`,
   },
-} as const satisfies Record<string, Entry>
-
-export type Section = keyof typeof SECTIONS
+}
 
 interface Group {
   readonly label: string
@@ -95,14 +108,14 @@ interface Group {
 }
 
 export const GROUPS: readonly Group[] = [
-  { label: 'Work', sections: ['overview', 'approvals', 'tasks', 'schedules', 'types'] },
+  { label: 'Work', sections: ['approvals', 'tasks', 'schedules', 'types'] },
   { label: 'People and programs', sections: ['agents', 'workers', 'sessions', 'upstreams'] },
   { label: 'Rules', sections: ['policies', 'limits', 'keys', 'clients', 'identities'] },
   { label: 'Records', sections: ['receipts', 'audit', 'usage', 'retention'] },
 ]
 
 export function pathOf(section: Section): string {
-  return section === 'overview' ? '/console' : `/console/${section}`
+  return `/console/${section}`
 }
 
 /** The groups with only those sections that fit. Empty groups are omitted. */

@@ -14,8 +14,6 @@ export interface Page {
   readonly status?: number
   /** The tasks whose changes update the page: all of them, or one. */
   readonly follows?: 'tasks' | { readonly task_id: string }
-  /** The path of this page, if it is not that of the request. */
-  readonly address?: string
   /** The path that the browser loads next without a click. */
   readonly next?: string
   /** Interval in seconds between updates, for changes that no event announces. */
