@@ -29,7 +29,7 @@ const ISOLATED = [
 const SHARED = {
   pool: 'forks',
   // Most suites wait for processes and timers, so more of them than processors run at a time.
-  maxWorkers: 3,
+  maxWorkers: 5,
   // A worker loads the source once for all suites that it runs.
   isolate: false,
   testTimeout: 30_000,
@@ -45,6 +45,7 @@ export default defineConfig({
   test: {
     globalSetup: [
       'test/support/build.ts',
+      'test/support/temporary-folder.ts',
       'test/support/postgres-server.ts',
       'test/support/config-folder.ts',
     ],

@@ -17,7 +17,7 @@ type Suite = (report: Report, args: readonly string[]) => Promise<void>
 const SUITES: Record<string, Suite> = {
   engine: withoutOptions(engine),
   http: withoutOptions(http),
-  auth: withoutOptions(auth),
+  auth,
   worker: withoutOptions(workers),
   gateway: withoutOptions(gateway),
   against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),

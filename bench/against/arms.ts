@@ -1,14 +1,14 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Database } from '../engine/databases.ts'
+import { startChild } from '../child.ts'
+import { type Database, urlOf } from '../engine/databases.ts'
 import { callsPerSecond, offered, upstreamSettings } from '../gateway/load.ts'
 import { lifecyclesOverHttp } from '../http/load.ts'
 import { mcp, type Protocol, rest } from '../http/protocols.ts'
 import { startGate } from '../http/servers.ts'
+import type { Arm } from '../paired.ts'
 import { fill } from '../worker/raw.ts'
 
 const ENGINE_CHILD = fileURLToPath(new URL('./engine-child.ts', import.meta.url))
@@ -19,14 +19,6 @@ const BATCH = 100
 const CONCURRENCY = 400
 /** Tasks of the worker for each second that it should take. */
 const TASKS_PER_SECOND = 4_000
-
-/** One version under load: the process to measure, and a function that loads it for some seconds. */
-export interface Arm {
-  readonly pid: number
-  /** Returns lifecycles per second. */
-  measure(seconds: number): Promise<number>
-  stop(): Promise<void>
-}
 
 export type StartArm = (folder: string, database: Database) => Promise<Arm>
 
@@ -98,38 +90,4 @@ async function startGateway(folder: string, database: Database): Promise<Arm> {
       rmSync(files, { recursive: true })
     },
   }
-}
-
-function urlOf({ name, address }: Database): string {
-  return name === 'sqlite' ? `sqlite:${address}` : address
-}
-
-/** A process that answers each message with a number. */
-async function startChild(path: string, args: readonly string[], cwd: string) {
-  const child = fork(path, args, { cwd, execArgv: ['--import', 'tsx'] })
-  const exited = once(child, 'exit')
-  await reply(child)
-  return {
-    pid: child.pid ?? Number.NaN,
-    async ask(message: object): Promise<number> {
-      child.send(message)
-      return Number(await reply(child))
-    },
-    async stop() {
-      child.disconnect()
-      await exited
-    },
-  }
-}
-
-/** The next message of a child process; an error if it ends first. */
-function reply(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const onExit = (code: number | null) => reject(new Error(`a measured process ended with ${code}`))
-    child.once('exit', onExit)
-    child.once('message', (message) => {
-      child.off('exit', onExit)
-      resolve(message)
-    })
-  })
 }

@@ -1,59 +1,72 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Connection } from '../http/connection.ts'
-import { spread } from '../report.ts'
-import { median, quantile, times } from '../stats.ts'
+import { quantile, times } from '../stats.ts'
+import type { MakeKey } from './key.ts'
 
 const WRONG_KEYS_PER_SECOND = 500
 const FLOOD_CONNECTIONS = 10
 const REQUESTS = 1_000
-const ROUNDS = 7
 
 const CREATE = JSON.stringify({ type: 'flood', payload: { text: 'x'.repeat(100) } })
 
-/** The p99 of requests with a valid key, and how it changes while others try wrong ones; the rounds alternate. */
-export async function floodedLatency(port: number, key: string) {
+/** The p99 of requests with a valid key alone, and its ratio while another client tries wrong keys; in turns. */
+export async function floodedLatency(port: number, key: string, makeKey: MakeKey, rounds: number) {
   const connection = await Connection.open(port, bearer(key))
   const create = () => connection.post('/v1/tasks', CREATE)
   const p99 = async () => quantile(await times(REQUESTS, create), 0.99)
-  await p99()
+  const flooded = async () => {
+    const flood = startFlood(port, makeKey)
+    await delay(200)
+    const latency = await p99()
+    rates.push(await flood.stop())
+    return latency
+  }
+  const rates: number[] = []
   const alone: number[] = []
   const ratios: number[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const before = await p99()
-    const flood = await startFlood(port, key)
-    await delay(200)
-    const during = await p99()
-    await flood.stop()
+  await p99()
+  for (let round = 0; round < rounds; round++) {
+    const isFirst = round % 2 === 0
+    const [first, second] = [await (isFirst ? p99() : flooded()), await (isFirst ? flooded() : p99())]
+    const [before, during] = isFirst ? [first, second] : [second, first]
     alone.push(before)
     ratios.push(during / before)
   }
   connection.close()
-  return { p99: median(alone), ratio: median(ratios), note: spread(ratios) }
+  return { alone, ratios, wrongPerSecond: quantile(rates, 0.5) }
 }
 
-/** Sends keys with the right form and a wrong secret, so that they cannot be told from valid ones by their length. */
-async function startFlood(port: number, key: string): Promise<{ stop(): Promise<void> }> {
-  const connections = await Promise.all(
-    Array.from({ length: FLOOD_CONNECTIONS }, (_, n) => Connection.open(port, bearer(wrong(key, n)))),
-  )
-  let isStopped = false
+/** Sends wrong keys until it is stopped, which resolves with the number of refused requests per second. */
+function startFlood(port: number, makeKey: MakeKey): { stop(): Promise<number> } {
   const pause = (1000 * FLOOD_CONNECTIONS) / WRONG_KEYS_PER_SECOND
-  const loops = connections.map(async (connection) => {
+  const startedAt = performance.now()
+  let isStopped = false
+  let refused = 0
+  const client = async () => {
+    let connection: Connection | undefined
     while (!isStopped) {
-      await Promise.all([connection.post('/v1/tasks', CREATE).catch(() => {}), delay(pause)])
+      const next = delay(pause)
+      // The server closes the connection of a request that it refuses before it has read the body.
+      connection = connection?.isOpen ? connection : await Connection.open(port)
+      const response = connection.post('/v1/tasks', CREATE, bearer(makeKey()))
+      await response.then(
+        () => {
+          throw new Error('the server accepted a wrong key')
+        },
+        () => refused++,
+      )
+      await next
     }
-    connection.close()
-  })
+    connection?.close()
+  }
+  const clients = Promise.all(Array.from({ length: FLOOD_CONNECTIONS }, client))
   return {
     async stop() {
       isStopped = true
-      await Promise.all(loops)
+      await clients
+      return (refused * 1000) / (performance.now() - startedAt)
     },
   }
-}
-
-function wrong(key: string, n: number): string {
-  return key.slice(0, -2) + String(n).padStart(2, '0')
 }
 
 const bearer = (key: string) => `Authorization: Bearer ${key}\r\n`

@@ -18,6 +18,11 @@ export interface Database {
   drop(): Promise<void>
 }
 
+/** The address of a database as a setting. */
+export function urlOf({ name, address }: Pick<Database, 'name' | 'address'>): string {
+  return name === 'sqlite' ? `sqlite:${address}` : address
+}
+
 /** The database server and the folder of one benchmark run. */
 export class Databases {
   readonly #folder = mkdtempSync(join(tmpdir(), 'asyncgate-bench-'))

@@ -5,6 +5,7 @@ export class Connection {
   readonly #socket: Socket
   readonly #head: string
   #received = ''
+  #isOpen = true
   #waiting: { resolve: (body: string) => void; reject: (error: Error) => void } | undefined
 
   private constructor(socket: Socket, port: number, headers: string) {
@@ -13,7 +14,13 @@ export class Connection {
     socket.setEncoding('latin1')
     socket.setNoDelay(true)
     socket.on('data', (text: string) => this.#receive(text))
-    socket.on('error', (error) => this.#waiting?.reject(error))
+    socket.on('error', (error) => this.#fail(error))
+    socket.on('close', () => this.#fail(new Error('the server closed the connection')))
+  }
+
+  /** False once the server has closed the connection, as it does after some refusals. */
+  get isOpen(): boolean {
+    return this.#isOpen
   }
 
   /** `headers` are sent with every request; each ends with CRLF. */
@@ -27,6 +34,7 @@ export class Connection {
   /** Sends a POST and resolves with the body of a 2xx response. */
   post(path: string, body: string, headers = ''): Promise<string> {
     return new Promise((resolve, reject) => {
+      if (!this.#isOpen) return reject(new Error('the connection is closed'))
       this.#waiting = { resolve, reject }
       this.#socket.write(
         `POST ${path} HTTP/1.1\r\n${this.#head}${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
@@ -36,6 +44,13 @@ export class Connection {
 
   close(): void {
     this.#socket.destroy()
+  }
+
+  #fail(error: Error): void {
+    this.#isOpen = false
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    waiting?.reject(error)
   }
 
   #receive(text: string): void {
@@ -50,6 +65,7 @@ export class Connection {
     this.#received = this.#received.slice(end + 4 + length)
     const waiting = this.#waiting
     this.#waiting = undefined
+    if (/\r\nconnection: *close/i.test(head)) this.#isOpen = false
     if (/^HTTP\/1\.1 2/.test(head)) waiting?.resolve(body)
     else waiting?.reject(new Error(`${head.split('\r\n')[0]} ${body}`))
   }

@@ -1,4 +1,4 @@
-import { type Database, Databases, openGateOn, type StoreName } from '../engine/databases.ts'
+import { Databases, openGateOn, type StoreName, urlOf } from '../engine/databases.ts'
 import { lifecyclesPerSecond } from '../engine/lifecycle.ts'
 import { type Report, spread } from '../report.ts'
 import { median } from '../stats.ts'
@@ -86,8 +86,4 @@ async function serverRate(
   await server.stop()
   await database.drop()
   return rate
-}
-
-function urlOf({ name, address }: Database): string {
-  return name === 'sqlite' ? `sqlite:${address}` : address
 }

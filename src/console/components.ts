@@ -34,7 +34,8 @@ const UNITS: readonly (readonly [seconds: number, unit: string])[] = [
   [1, 's'],
 ]
 
-function duration(ms: number): string {
+/** A length of time in its largest unit, such as `3 min`. */
+export function duration(ms: number): string {
   const seconds = Math.floor(Math.abs(ms) / 1000)
   const [size, unit] = UNITS.find(([step]) => seconds >= step) ?? [1, 's']
   return `${Math.floor(seconds / size)} ${unit}`
@@ -107,6 +108,47 @@ export function heading(title: Content, aside: Content = ''): Html {
   return html`<div class="heading"><h1>${title}</h1>${aside}</div>`
 }
 
+interface Column {
+  readonly label: string
+  /** `number` aligns right with tabular digits; `wide` takes the remaining width; `tight` does not wrap. */
+  readonly kind?: 'number' | 'wide' | 'tight'
+  /** Whether the column is left out on a phone. */
+  readonly isExtra?: boolean
+}
+
+/** A dense table. On a phone it scrolls sideways within its box. */
+export function table(label: string, columns: readonly Column[], rows: readonly Html[]): Html {
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="${label}"><table class="table">
+<thead><tr>${columns.map((column) => html`<th scope="col" class="${cellClass(column)}">${column.label}</th>`)}</tr></thead>
+<tbody data-rows>${rows}</tbody></table></div>`
+}
+
+/**
+ * One row of a table. Its key identifies it among the rows of the table, so that an update sends only the rows that
+ * have changed. The first cell names the row.
+ */
+export function tableRow(key: string, columns: readonly Column[], cells: readonly Content[]): Html {
+  return html`<tr class="row" data-row="${key}">${columns.map((column, i) =>
+    i === 0
+      ? html`<th scope="row" class="${cellClass(column)}">${cells[i]}</th>`
+      : html`<td class="${cellClass(column)}">${cells[i]}</td>`,
+  )}</tr>`
+}
+
+function cellClass({ kind, isExtra = false }: Column): string {
+  return [kind ?? '', isExtra ? 'extra' : ''].join(' ').trim()
+}
+
+/** A command to copy. */
+export function command(text: string): Html {
+  return html`<div class="command"><pre tabindex="0" role="region" aria-label="Command">${text}</pre><button type="button" class="button small" data-copy="${text}" hidden>Copy</button></div>`
+}
+
+/** The time that has passed since a moment, such as `3 min`. It counts on while the page is open. */
+export function elapsed(iso: string, now: number): Html {
+  return html`<time datetime="${iso}" title="since ${exact(iso)}" data-elapsed>${duration(now - Date.parse(iso))}</time>`
+}
+
 /** The first and the next page of a list. */
 export function pager(first: Content, next: Content): Html {
   return html`<nav class="pager" aria-label="Pages" data-live="pager">
@@ -144,9 +186,19 @@ export function tabs(label: string, list: readonly Tab[]): Html {
   )}</ul></nav>`
 }
 
-/** An id to copy. */
+/** An id. A click selects all of it. */
 export function identifier(id: string): Html {
   return html`<code class="id">${line(id)}</code>`
+}
+
+/** An id with a button that copies it. Not for links, which cannot contain buttons. */
+export function copyableId(id: string): Html {
+  return html`<span class="copyable">${identifier(id)}${copyButton(id)}</span>`
+}
+
+/** Copies a text. The script shows the button, because it needs the script. */
+export function copyButton(text: string): Html {
+  return html`<button type="button" class="copy" data-copy="${text}" aria-label="Copy" hidden></button>`
 }
 
 type Notice = readonly [text: string, kind?: 'plain']
@@ -183,6 +235,9 @@ const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number)
 function tasks(n: number): string {
   return n === 1 ? '1 task' : `${count(n)} tasks`
 }
+
+/** The parameters of a notice, which is shown once. */
+export const NOTICE_PARAMETERS = ['notice', 'done', 'kept'] as const
 
 /** The notice that the query names, if any. */
 export function notice(query: URLSearchParams): Html {

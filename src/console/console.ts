@@ -1,18 +1,23 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault } from '../core/errors.ts'
+import { may, type Permission } from '../core/authorization.ts'
+import { ERRORS, Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import { listApprovals } from '../features/questions/approvals.ts'
 import { Clients } from '../http/clients.ts'
-import { EventStreams } from '../http/event-stream.ts'
 import { checkHost } from '../http/guard.ts'
-import { link, textIn } from './fields.ts'
+import { NOTICE_PARAMETERS } from './components.ts'
+import { link } from './fields.ts'
 import { ownPath } from './form.ts'
-import { icon, layout } from './layout.ts'
+import { badge, icon, iconPath, layout, titleOf } from './layout.ts'
+import { LivePages, type Rendered } from './live/live-pages.ts'
+import { parseVersions, regionsOf, versionsOf } from './live/regions.ts'
+import { pathOf, SECTIONS, type Section } from './navigation.ts'
 import { type Authorizations, authorizationPage, failedAuthorizationPage } from './pages/authorization.ts'
 import { errorPage, followLinkPage } from './pages/public.ts'
-import { findRoute, pageOf } from './routes.ts'
-import { loadAssets, SAFETY, send, sendAsset, sendRedirect } from './send.ts'
+import { findPage, findRoute, pageOf } from './routes.ts'
+import { loadAssets, SAFETY, send, sendAsset, sendDocument, sendRedirect } from './send.ts'
 import { checkSameOrigin } from './sign-in.ts'
 import type { Page, Reply, Visit } from './visit.ts'
 import { originOf, type Visitor, type VisitorOptions, Visitors } from './visitors.ts'
@@ -28,28 +33,34 @@ export interface ConsoleOptions extends VisitorOptions {
 
 const AUTHORIZATION_PATH = /^\/console\/oauth\/[\w-]+$/
 
-/** Minimum interval between the events that a page receives. */
-const EVENT_INTERVAL_MS = 300
-
 const MAX_COUNTED_APPROVALS = 99
+
+/** Stands for the form token of the visitor while a page is rendered, because pages are shared between visitors. */
+const TOKEN = randomBytes(24).toString('base64url')
 
 /** The web console, below /console. */
 export class Console {
   readonly #options: ConsoleOptions
   readonly #visitors: Visitors
   readonly #clients: Clients
-  readonly #streams = new EventStreams()
+  readonly #live: LivePages
   readonly #assets = loadAssets()
 
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#clients = options.clients ?? new Clients()
     this.#visitors = new Visitors(options, this.#clients)
+    const { gate, onError } = options
+    this.#live = new LivePages({
+      render: (caller, path) => this.#renderLive(caller, path),
+      follow: (caller, listener) => gate.follow(caller, {}, listener),
+      report: onError,
+    })
   }
 
   /** Ends the event streams of open pages. */
   close(): void {
-    this.#streams.stop()
+    this.#live.stop()
   }
 
   /** The document for a person whose authorization of an OAuth client has failed. */
@@ -101,58 +112,75 @@ export class Console {
     url: URL,
     visitor: Visitor,
   ): Promise<void> {
-    const { signIn, caller } = visitor
-    const { gate } = this.#options
+    const { signIn, caller: signedIn } = visitor
     const { pathname, searchParams: query } = url
+    const token = this.#visitors.formToken(signIn)
+    const personalize = (text: string) => text.replaceAll(TOKEN, token)
     if (pathname === '/console/events') {
       this.#visitors.endWith(visitor, response)
-      return this.#stream(response, caller, textIn(query, 'task_id'))
+      const [path, known] = [ownPath(query.get('page')), parseVersions(query.get('have') ?? '')]
+      return this.#live.open(response, { caller: signedIn, path, known, personalize })
     }
     const isForm = request.method === 'POST'
     const form = isForm ? await this.#visitors.readForm(request, signIn) : new URLSearchParams()
     if (pathname === '/console/logout') return this.#visitors.signOut(request, response)
-    const origin = originOf(request, response, this.#clients)
+    const caller = { ...signedIn, origin: originOf(request, response, this.#clients) }
     const disconnected = new AbortController()
     response.once('close', () => disconnected.abort())
-    const call: Visit['call'] = (operation, input) => {
-      const given = Object.entries(input).filter(([, value]) => value !== undefined)
-      return gate.call(operation, { ...caller, origin }, Object.fromEntries(given), disconnected.signal)
-    }
-    const token = this.#visitors.formToken(signIn)
     const { authorizations } = this.#options
     if (authorizations !== undefined && AUTHORIZATION_PATH.test(pathname)) {
-      const asking = { ...caller, origin }
-      const visit = { authorizations, request, response, caller: asking, path: pathname, form, token }
+      const visit = { authorizations, request, response, caller, path: pathname, form, token }
       return this.#show(response, await authorizationPage(visit))
     }
+    const call = this.#calls(caller, disconnected.signal)
     let reply: Reply
     try {
       const { route, params } = findRoute(request.method ?? 'GET', pathname)
-      reply = await route.handle({ params, query, form, token, now: Date.now(), call })
+      reply = await route.handle({ params, query, form, ...visitOf(caller, call) })
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       reply = errorPage(error)
     }
     if ('location' in reply) return sendRedirect(response, reply.location)
-    // A refused form is shown at a path that accepts only POST.
-    const address = isForm ? pageOf(pathname) : undefined
-    const person = { name: signIn.person, token, canSignOut: signIn.key }
-    const frame = { assets: this.#assets, person, waiting: await openApprovals(call) }
-    send(response, reply.status ?? 200, layout({ ...reply, ...(address && { address }) }, frame))
+    const waiting = await openApprovals(call)
+    const page = {
+      ...reply,
+      // A refused form is shown at a path that accepts only POST, and is not updated.
+      ...(isForm ? { address: pageOf(pathname) } : { events: eventsOf(reply, url, waiting) }),
+    }
+    const person = {
+      ...{ name: signIn.person, role: caller.role, token, canSignOut: signIn.key },
+      reads: (section: Section) =>
+        may(caller, SECTIONS[section].needs) && findPage(pathOf(section)) !== undefined,
+    }
+    const document = layout(page, { assets: this.#assets, person, waiting })
+    sendDocument(response, reply.status ?? 200, personalize(String(document)))
   }
 
-  /** Notifies a page of changes. The page then loads its current content. */
-  #stream(response: ServerResponse, caller: Caller, task_id: string | undefined): Promise<void> {
-    let due: NodeJS.Timeout | undefined
-    response.once('close', () => clearTimeout(due))
-    return this.#streams.serve(response, 'retry: 3000\n\n', (stream) =>
-      this.#options.gate.follow(caller, task_id === undefined ? {} : { task_id }, () => {
-        due ??= setTimeout(() => {
-          due = undefined
-          stream.push('event: changed\ndata: {}\n\n')
-        }, EVENT_INTERVAL_MS)
-      }),
-    )
+  #calls(caller: Caller, signal?: AbortSignal): Visit['call'] {
+    return (operation, input) => {
+      const given = Object.entries(input).filter(([, value]) => value !== undefined)
+      return this.#options.gate.call(operation, caller, Object.fromEntries(given), signal)
+    }
+  }
+
+  /** What an open page shows now; undefined if there is no such page for this caller. */
+  async #renderLive(caller: Caller, path: string): Promise<Rendered | undefined> {
+    const { pathname, searchParams: query } = new URL(path, 'http://console')
+    const call = this.#calls(caller)
+    try {
+      const { route, params } = findRoute('GET', pathname)
+      const visit = { params, query, form: new URLSearchParams(), ...visitOf(caller, call) }
+      const reply = await route.handle(visit)
+      if ('location' in reply) return undefined
+      const waiting = await openApprovals(call)
+      const { follows, poll } = reply
+      const regions = regionsOf(`${badge(waiting)}${reply.body}`)
+      return { title: titleOf(reply, waiting), icon: iconPath(waiting), regions, follows, poll }
+    } catch (error) {
+      if (error instanceof Fault && ERRORS[error.code].http < 500) return undefined
+      throw error
+    }
   }
 
   #reply(response: ServerResponse, reply: Reply): void {
@@ -163,6 +191,20 @@ export class Console {
   #show(response: ServerResponse, page: Page): void {
     send(response, page.status ?? 200, layout(page, { assets: this.#assets }))
   }
+}
+
+function visitOf(caller: Caller, call: Visit['call']) {
+  const mayDo = (permission: Permission) => may(caller, permission)
+  return { token: TOKEN, now: Date.now(), call, may: mayDo }
+}
+
+/** The address of the events of a page, with the versions of what it shows; undefined if it never changes. */
+function eventsOf({ follows, poll, body }: Page, url: URL, waiting: string): string | undefined {
+  if (follows === undefined && poll === undefined) return undefined
+  const query = new URLSearchParams(url.searchParams)
+  for (const name of NOTICE_PARAMETERS) query.delete(name)
+  const page = query.size === 0 ? url.pathname : `${url.pathname}?${query}`
+  return link('/console/events', { page, have: versionsOf(regionsOf(`${badge(waiting)}${body}`)) })
 }
 
 /** The number of open approvals for the navigation; empty if the person cannot list them. */

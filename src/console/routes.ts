@@ -2,6 +2,7 @@ import { Fault } from '../core/errors.ts'
 import { type Params, Router } from '../http/router.ts'
 import { approvalRoutes } from './pages/approvals.ts'
 import { auditRoutes } from './pages/audit.ts'
+import { findRoutes } from './pages/find.ts'
 import { identityRoutes } from './pages/identities.ts'
 import { keyRoutes } from './pages/keys.ts'
 import { limitsRoutes } from './pages/limits.ts'
@@ -16,6 +17,7 @@ import { type ConsoleRoute, page, redirect } from './visit.ts'
 
 export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   page('', async () => redirect('/console/approvals')),
+  ...findRoutes,
   ...approvalRoutes,
   ...taskRoutes,
   ...sessionRoutes,
@@ -41,6 +43,12 @@ export function findRoute(
   const above = found !== undefined && (method === 'GET' || method === 'HEAD') ? pageOf(path) : undefined
   if (above !== undefined) return { route: page('', async () => redirect(above)), params: {} }
   throw new Fault(found === undefined ? 'NOT_FOUND' : 'METHOD_NOT_ALLOWED')
+}
+
+/** The route of the page at a path, if there is one. */
+export function findPage(path: string): ConsoleRoute | undefined {
+  const found = router.find('GET', `/${segmentsOf(path).join('/')}`.replace(/^\/$/, ''))
+  return found !== undefined && 'route' in found ? found.route : undefined
 }
 
 /** The nearest page at or above a path: the page whose form is sent to this path. */

@@ -31,6 +31,11 @@ export function send(response: ServerResponse, status: number, content: Html, ty
   sendText(response, status, type, String(content), SAFETY)
 }
 
+/** A document whose markup is complete. */
+export function sendDocument(response: ServerResponse, status: number, markup: string): void {
+  sendText(response, status, HTML, markup, SAFETY)
+}
+
 interface Asset {
   readonly path: string
   readonly type: string

@@ -1,24 +1,10 @@
 import type { z } from 'zod'
+import type { Permission } from '../core/authorization.ts'
 import { type ErrorCode, Fault } from '../core/errors.ts'
 import type { Operation } from '../features/define-operation.ts'
 import type { Html } from '../util/html.ts'
 import { type Fields, link, type Query } from './fields.ts'
-
-export const SECTIONS = [
-  'approvals',
-  'tasks',
-  'sessions',
-  'upstreams',
-  'policies',
-  'keys',
-  'clients',
-  'identities',
-  'limits',
-  'audit',
-  'usage',
-  'retention',
-] as const
-export type Section = (typeof SECTIONS)[number]
+import type { Section } from './navigation.ts'
 
 export interface Page {
   readonly title: string
@@ -28,8 +14,6 @@ export interface Page {
   readonly status?: number
   /** The tasks whose changes update the page: all of them, or one. */
   readonly follows?: 'tasks' | { readonly task_id: string }
-  /** The path of this page, if it is not that of the request. */
-  readonly address?: string
   /** The path that the browser loads next without a click. */
   readonly next?: string
   /** Interval in seconds between updates, for changes that no event announces. */
@@ -52,6 +36,8 @@ export interface Visit {
   readonly token: string
   /** The time of the request, to which pages relate times. */
   readonly now: number
+  /** Whether the person has a permission. Controls that the person may not use are not shown. */
+  may(permission: Permission): boolean
   /** Why the form was refused, on the page that shows it again. */
   readonly fault?: Fault
   /** Runs an operation as the person who is signed in. Fields that are undefined are omitted. */

@@ -352,13 +352,9 @@ describe.skipIf(program === undefined)('the console in Chromium', () => {
         const { task_id } = await ask(gate)
         const { url } = await servePages(gate)
         const { page } = await openWindow()
-        // The page reloads after an event.
-        const fetched = page.waitForResponse(
-          (response) =>
-            response.url().includes('/console/tasks/') && !response.request().isNavigationRequest(),
-        )
+        const connected = page.waitForResponse((response) => response.url().includes('/console/events'))
         await page.goto(`${url}/console/tasks/${task_id}`)
-        await fetched
+        await connected
         await gate.close()
         expect(await look(gate, { task_id }).catch(() => 'closed')).toBe('closed')
       })

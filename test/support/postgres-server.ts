@@ -7,6 +7,9 @@ declare module 'vitest' {
   }
 }
 
+/** Commits do not wait for the disk. Tests that crash PostgreSQL start their own server, with the settings of production. */
+const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '512MB' }
+
 /** One PostgreSQL for the whole run: the one of ASYNCGATE_TEST_POSTGRES_URL, or a new one. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const given = process.env.ASYNCGATE_TEST_POSTGRES_URL
@@ -15,7 +18,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     return undefined
   }
   try {
-    const postgres = await startPostgres()
+    const postgres = await startPostgres({ settings })
     project.provide('postgresUrl', postgres.url)
     return postgres.remove
   } catch (error) {
