@@ -69,7 +69,8 @@ function hasLabels(line: TaskLine, wanted: readonly (readonly [string, string])[
   return wanted.every(([key, value]) => labels.get(key) === value)
 }
 
-function ownerOf(createdBy: string): PrincipalKey {
+/** The owner that a filter names. */
+export function ownerOf(createdBy: string): PrincipalKey {
   const colon = createdBy.indexOf(':')
   if (colon < 0) return `agent:${createdBy}`
   const kind = createdBy.slice(0, colon)
@@ -156,6 +157,11 @@ const NO_TASKS: Readonly<TaskCounts> = {
 interface Page {
   readonly page: readonly TaskLine[]
   readonly isLast: boolean
+}
+
+/** The newest rows along the index of a filter, at most MAX_SCANNED of them. */
+export function scanLines(engine: Engine, tenant: number, filter: TaskFilter): AsyncGenerator<Page> {
+  return pagesOf(engine, tenant, filter, Number.MAX_SAFE_INTEGER)
 }
 
 /**
