@@ -1626,6 +1626,8 @@ export interface ListReceiptsInput {
   to_kind?: PrincipalKind | undefined
   /** Only receipts addressed to this principal; the caller if absent. Only admins may name another one */
   to_id?: string | undefined
+  /** For admins: the receipts of all addressees, unless to_id names one */
+  all?: boolean | undefined
   /** Continue after this receipt: the cursor of the previous page */
   since_receipt_id?: string | undefined
   /** Only receipts of this task */
@@ -1885,6 +1887,163 @@ export interface InboxStatsAnswer {
   /** Share of the items whose result was stored in a memory, from 0 to 1; null without items */
   readonly promotion_rate: number | null
 }
+
+export interface ListAgentsInput {
+  /** Only this one: the id of an agent, or kind:id */
+  principal?: string | undefined
+  /** Maximum number of agents */
+  limit?: number | undefined
+}
+
+export interface ListAgentsAnswer {
+  /** The agents, those with the most open tasks first */
+  readonly agents: readonly {
+    /** The owner of the tasks */
+    readonly principal: Principal
+    /** Tasks that have not ended */
+    readonly open: number
+    /** Tasks that wait for a worker */
+    readonly waiting: number
+    /** Tasks that a worker holds */
+    readonly running: number
+    /** Tasks that wait for an approval */
+    readonly pending_approval: number
+    /** Tasks that wait for input */
+    readonly input_required: number
+    /** Its part of the tasks that workers hold, from 0 to 1 */
+    readonly share: number
+    /** Of its newest tasks, those that succeeded */
+    readonly succeeded: number
+    /** Of its newest tasks, those that failed */
+    readonly failed: number
+    /** Of its newest tasks, those that were canceled */
+    readonly canceled: number
+    /** Its own rate limit of calls; null if there is none */
+    readonly rate_limit: {
+      /** Calls that are possible at once */
+      readonly limit: number
+      /** Calls that are possible now */
+      readonly remaining: number
+      /** When all of them are available again */
+      readonly reset_at: string
+    } | null
+    /** Whether its calls are refused now, because its rate limit is used up */
+    readonly throttled: boolean
+  }[]
+  /** Whether there are more agents or open tasks than were counted */
+  readonly more: boolean
+}
+
+export interface ListSchedulesInput {
+  /** Only schedules of this owner: the id of an agent, or kind:id */
+  created_by?: string | undefined
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page */
+  cursor?: string | undefined
+}
+
+export interface ListSchedulesAnswer {
+  /** The schedules of this page */
+  readonly schedules: readonly {
+    /** Id of the schedule: the id of the task that asked for it */
+    readonly schedule_id: string
+    /** Name of the schedule, for people */
+    readonly name: string
+    /** Owner of the schedule and of the tasks that it creates */
+    readonly created_by: Principal
+    /** A paused schedule creates no tasks */
+    readonly status: 'enabled' | 'paused'
+    /** When it runs, in words */
+    readonly when: string
+    /** Whether it runs at an interval or by a cron expression */
+    readonly mode: 'interval' | 'cron'
+    /** With interval: seconds between two runs */
+    readonly interval_seconds?: number
+    /** With cron: the expression */
+    readonly cron_expr?: string
+    /** Time zone of the cron expression */
+    readonly timezone: string
+    /** Type of the tasks that it creates */
+    readonly task_type: string
+    /** Which runs are made up for after a downtime */
+    readonly misfire_policy: 'skip' | 'catch_up_one' | 'catch_up_all'
+    /** Maximum random delay of each run */
+    readonly jitter_seconds: number
+    /** When it was requested */
+    readonly created_at: string
+    /** When it runs next; null if it is paused or has no further run */
+    readonly next_run_at: string | null
+    /** The newest run that has created a task; null if none has */
+    readonly last_run_at: string | null
+    /** Error code of the last run, if its task could not be created; otherwise null */
+    readonly last_error: string | null
+  }[]
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
+export interface GetScheduleInput {
+  /** Id of the schedule: the id of the task that asked for it */
+  schedule_id: string
+}
+
+export interface GetScheduleAnswer {
+  /** Id of the schedule: the id of the task that asked for it */
+  readonly schedule_id: string
+  /** Name of the schedule, for people */
+  readonly name: string
+  /** Owner of the schedule and of the tasks that it creates */
+  readonly created_by: Principal
+  /** A paused schedule creates no tasks */
+  readonly status: 'enabled' | 'paused'
+  /** When it runs, in words */
+  readonly when: string
+  /** Whether it runs at an interval or by a cron expression */
+  readonly mode: 'interval' | 'cron'
+  /** With interval: seconds between two runs */
+  readonly interval_seconds?: number
+  /** With cron: the expression */
+  readonly cron_expr?: string
+  /** Time zone of the cron expression */
+  readonly timezone: string
+  /** Type of the tasks that it creates */
+  readonly task_type: string
+  /** Which runs are made up for after a downtime */
+  readonly misfire_policy: 'skip' | 'catch_up_one' | 'catch_up_all'
+  /** Maximum random delay of each run */
+  readonly jitter_seconds: number
+  /** When it was requested */
+  readonly created_at: string
+  /** When it runs next; null if it is paused or has no further run */
+  readonly next_run_at: string | null
+  /** The newest run that has created a task; null if none has */
+  readonly last_run_at: string | null
+  /** Error code of the last run, if its task could not be created; otherwise null */
+  readonly last_error: string | null
+  /** The next five runs; empty if it is paused */
+  readonly next_runs: readonly string[]
+  /** The task that each run creates */
+  readonly task_template: Readonly<Record<string, unknown>>
+}
+
+export interface RunScheduleNowInput {
+  /** Id of the schedule: the id of the task that asked for it */
+  schedule_id: string
+  /** Names this run: requests with the same key create one task */
+  idempotency_key: string
+}
+
+export type RunScheduleNowAnswer = CreateTaskAnswer
+
+export interface PauseScheduleInput {
+  /** Id of the schedule: the id of the task that asked for it */
+  schedule_id: string
+  /** Whether the schedule is paused; false resumes it */
+  pause?: boolean | undefined
+}
+
+export type PauseScheduleAnswer = CreateTaskAnswer
 
 export interface RecordScheduleInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
@@ -2507,6 +2666,17 @@ export interface ListUpstreamsAnswer {
       readonly waiting: number
       /** Connections that belong to one session each */
       readonly sessions: number
+      /** Calls through this server since it started */
+      readonly traffic: {
+        /** Calls that have ended */
+        readonly calls: number
+        /** Those that failed, or whose tool reported an error */
+        readonly errors: number
+        /** Median duration of the newest 500 in milliseconds; null if there were none */
+        readonly median_ms: number | null
+        /** 95th percentile of their duration in milliseconds; null if there were none */
+        readonly p95_ms: number | null
+      }
       /** When the tools were last listed */
       readonly listed_at: string | null
       /** The most recent error; null if there was none */
@@ -2637,6 +2807,17 @@ export interface GetUpstreamAnswer {
     readonly waiting: number
     /** Connections that belong to one session each */
     readonly sessions: number
+    /** Calls through this server since it started */
+    readonly traffic: {
+      /** Calls that have ended */
+      readonly calls: number
+      /** Those that failed, or whose tool reported an error */
+      readonly errors: number
+      /** Median duration of the newest 500 in milliseconds; null if there were none */
+      readonly median_ms: number | null
+      /** 95th percentile of their duration in milliseconds; null if there were none */
+      readonly p95_ms: number | null
+    }
     /** When the tools were last listed */
     readonly listed_at: string | null
     /** The most recent error; null if there was none */
@@ -2864,6 +3045,17 @@ export interface AddUpstreamAnswer {
     readonly waiting: number
     /** Connections that belong to one session each */
     readonly sessions: number
+    /** Calls through this server since it started */
+    readonly traffic: {
+      /** Calls that have ended */
+      readonly calls: number
+      /** Those that failed, or whose tool reported an error */
+      readonly errors: number
+      /** Median duration of the newest 500 in milliseconds; null if there were none */
+      readonly median_ms: number | null
+      /** 95th percentile of their duration in milliseconds; null if there were none */
+      readonly p95_ms: number | null
+    }
     /** When the tools were last listed */
     readonly listed_at: string | null
     /** The most recent error; null if there was none */
@@ -3247,6 +3439,98 @@ export interface TestPolicyAnswer {
     readonly applied: boolean
     /** Why it did or did not */
     readonly why: string
+  }[]
+}
+
+export interface PreviewPolicyInput {
+  /** The rule, as for put_policy. It replaces the current one with the same id */
+  rule: {
+    /** Id of the rule: letters, digits, `.`, `_`, `:` and `-` */
+    id: string
+    /** What happens to a task or tool call that the rule applies to */
+    action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+    /** What the rule applies to: every part that is set must match, and `*` matches any text; everything if absent */
+    scope?:
+      | {
+          /** The upstream of the tool */
+          upstream?: string | undefined
+          /** The name of the tool, as its upstream calls it */
+          tool?: string | undefined
+          /** The category that the settings of the upstream give the tool */
+          category?: string | undefined
+          /** The type of the task */
+          type?: string | undefined
+          /** The caller, as kind:id or the id of an agent */
+          principal?: string | undefined
+        }
+      | undefined
+    /** Rules with a higher priority are evaluated first; 0 if absent */
+    priority?: number | undefined
+    /** Whether the rule applies; true if absent */
+    enabled?: boolean | undefined
+    /** What the rule is for. A caller who is blocked reads it */
+    description?: string | undefined
+    /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session, args, inputs, body, payload_pointer, requirements; the rule applies only if it is true */
+    condition?: object | undefined
+    /** For REDACT: what to redact */
+    redact?:
+      | {
+          /** Redact the arguments, the result, or both */
+          targets: 'args' | 'result' | 'both'
+          /** Values to redact by path: $.to, $.items[*].card, $..password */
+          paths?: readonly string[] | undefined
+          /** Names of redaction patterns; text that matches one is redacted */
+          patterns?: readonly string[] | undefined
+        }
+      | undefined
+    /** For ALLOW: the rule only replaces the approval that the rule with this id requires; default: that the default action requires; *: that any rule requires */
+    approves?: string | undefined
+    /** For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent */
+    approval_expires_in_seconds?: number | undefined
+    /** For REQUIRE_APPROVAL: who may approve. person: only a person other than the caller; client: also the user of the client that made the call, in that client. person if absent */
+    approve_by?: 'person' | 'client' | undefined
+    /** The rule applies only before this time */
+    expires_at?: string | undefined
+  }
+  /** Number of newest tasks to examine */
+  limit?: number | undefined
+}
+
+export interface PreviewPolicyAnswer {
+  /** Number of tasks that were examined */
+  readonly examined: number
+  /** The tasks about which the rules would have decided otherwise, newest first */
+  readonly changed: readonly {
+    /** Id of the task */
+    readonly task_id: string
+    /** Type of the task */
+    readonly type: string
+    /** The upstream of a tool call; null for other tasks */
+    readonly upstream: string | null
+    /** The tool of a tool call; null for other tasks */
+    readonly tool: string | null
+    /** Owner of the task */
+    readonly created_by: Principal
+    /** Time of creation */
+    readonly created_at: string
+    /** With the current rules */
+    readonly before: {
+      /** What the rules decide */
+      readonly action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+      /** The rule that decides; null: the default action */
+      readonly rule_id: string | null
+      /** Why, in words */
+      readonly reason: string
+    }
+    /** With the rule */
+    readonly after: {
+      /** What the rules decide */
+      readonly action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+      /** The rule that decides; null: the default action */
+      readonly rule_id: string | null
+      /** Why, in words */
+      readonly reason: string
+    }
   }[]
 }
 
@@ -4358,6 +4642,22 @@ export const ROUTES = {
   listInbox: { method: 'GET', path: '/v1/inbox', actor: 'anyone', repeatable: false },
   markInbox: { method: 'POST', path: '/v1/inbox/mark', actor: 'anyone', repeatable: true },
   inboxStats: { method: 'GET', path: '/v1/inbox/stats', actor: 'anyone', repeatable: true },
+  listAgents: { method: 'GET', path: '/v1/agents', actor: 'anyone', repeatable: true },
+  listSchedules: { method: 'GET', path: '/v1/schedules', actor: 'anyone', repeatable: true },
+  getSchedule: { method: 'GET', path: '/v1/schedules/{schedule_id}', actor: 'anyone', repeatable: true },
+  runScheduleNow: {
+    method: 'POST',
+    path: '/v1/schedules/{schedule_id}/run-now',
+    actor: 'anyone',
+    repeatable: true,
+    keyed: 'idempotency_key',
+  },
+  pauseSchedule: {
+    method: 'POST',
+    path: '/v1/schedules/{schedule_id}/pause',
+    actor: 'anyone',
+    repeatable: false,
+  },
   recordSchedule: {
     method: 'POST',
     path: '/v1/schedules/{schedule_id}/record',
@@ -4416,6 +4716,7 @@ export const ROUTES = {
   putPolicy: { method: 'POST', path: '/v1/policies', actor: 'anyone', repeatable: true },
   removePolicy: { method: 'POST', path: '/v1/policies/{id}/remove', actor: 'anyone', repeatable: true },
   testPolicy: { method: 'POST', path: '/v1/policies/test', actor: 'anyone', repeatable: true },
+  previewPolicy: { method: 'POST', path: '/v1/policies/preview', actor: 'anyone', repeatable: true },
   listRedactionPatterns: { method: 'GET', path: '/v1/redaction-patterns', actor: 'anyone', repeatable: true },
   putRedactionPattern: { method: 'POST', path: '/v1/redaction-patterns', actor: 'anyone', repeatable: true },
   removeRedactionPattern: {
@@ -4650,7 +4951,7 @@ export abstract class Operations {
     return this.call(ROUTES.bootstrap, input, options)
   }
 
-  /** List receipts. Receipts addressed to you, oldest first, filtered by task or type. A page may be short: continue with next_cursor as since_receipt_id until it is null. Admins may name another addressee, and see the receipts of all addressees if they filter by task or type. */
+  /** List receipts. Receipts addressed to you, oldest first, filtered by task or type. A page may be short: continue with next_cursor as since_receipt_id until it is null. Admins may name another addressee, and see the receipts of all addressees with all, or if they filter by task or type. */
   listReceipts(input: ListReceiptsInput = {}, options?: CallOptions): Promise<ListReceiptsAnswer> {
     return this.call(ROUTES.listReceipts, input, options)
   }
@@ -4701,6 +5002,31 @@ export abstract class Operations {
   /** Inbox statistics. Counts of the items that arrived within the last days, by state; how many were delivered but not read, fetched but not promoted, or delivered more than once; the average time to fetch a result and the share of promoted items. It changes nothing. */
   inboxStats(input: InboxStatsInput = {}, options?: CallOptions): Promise<InboxStatsAnswer> {
     return this.call(ROUTES.inboxStats, input, options)
+  }
+
+  /** List agents. For operators: the principals that own open or recent tasks, those with the most open tasks first: how much waits and runs, what their last tasks became, and whether their calls are refused. It counts at most 10,000 open tasks of each status, and ended ones among the newest 10,000 tasks. */
+  listAgents(input: ListAgentsInput = {}, options?: CallOptions): Promise<ListAgentsAnswer> {
+    return this.call(ROUTES.listAgents, input, options)
+  }
+
+  /** List schedules. The schedules, oldest first, with their next run and what the last one did. Agents see their own, admins and operators those of the tenant. It needs no running scheduler. A page can hold fewer than limit: follow next_cursor until it is null. */
+  listSchedules(input: ListSchedulesInput = {}, options?: CallOptions): Promise<ListSchedulesAnswer> {
+    return this.call(ROUTES.listSchedules, input, options)
+  }
+
+  /** Get a schedule. One schedule with its next five runs and the task that each run creates. list_tasks with the label schedule_id lists the tasks of its runs. */
+  getSchedule(input: GetScheduleInput, options?: CallOptions): Promise<GetScheduleAnswer> {
+    return this.call(ROUTES.getSchedule, input, options)
+  }
+
+  /** Run a schedule now. Creates the task of a schedule now, besides its planned runs, as its owner specified it. It belongs to the owner and has the label schedule_id. It also works for a paused schedule, and without a running scheduler. Repeating the call with the same idempotency_key returns the same task. */
+  runScheduleNow(input: RunScheduleNowInput, options?: CallOptions): Promise<RunScheduleNowAnswer> {
+    return this.call(ROUTES.runScheduleNow, input, options)
+  }
+
+  /** Pause or resume a schedule. Creates the control task that pauses a schedule, or resumes it with pause false, on behalf of its owner. A scheduler executes it, usually within a second: wait_for_task returns when it has. */
+  pauseSchedule(input: PauseScheduleInput, options?: CallOptions): Promise<PauseScheduleAnswer> {
+    return this.call(ROUTES.pauseSchedule, input, options)
   }
 
   /** Record a schedule. For schedulers: under the lease of the task that asked for it, records that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. For created and deleted the owner of the task gets a receipt; a created schedule is an open obligation until it is deleted. Paused and resumed return the receipt of the creation. Repeating the call has no further effect. */
@@ -4842,6 +5168,11 @@ export abstract class Operations {
   /** Test policies. For admins: what the current rules, or rules that you send, would decide about a task or tool call, and why. Nothing is created. considered lists every rule with its effect. */
   testPolicy(input: TestPolicyInput, options?: CallOptions): Promise<TestPolicyAnswer> {
     return this.call(ROUTES.testPolicy, input, options)
+  }
+
+  /** Preview a policy rule. For operators: what a new or changed rule would have decided about the newest tasks and tool calls, compared with the current rules. Nothing is stored or created. Tasks are evaluated as they are stored: what was redacted is no longer known. */
+  previewPolicy(input: PreviewPolicyInput, options?: CallOptions): Promise<PreviewPolicyAnswer> {
+    return this.call(ROUTES.previewPolicy, input, options)
   }
 
   /** List redaction patterns. For admins: the patterns that rules can name to redact text, built-in patterns first. Repeat with next_cursor until it is null. */

@@ -1,3 +1,4 @@
+import { listAgents } from './agents/list-agents.ts'
 import { listAudit } from './audit/list-audit.ts'
 import type { Operation } from './define-operation.ts'
 import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
@@ -23,6 +24,7 @@ import {
   removePolicy,
   removeRedactionPattern,
 } from './policies/policies.ts'
+import { previewPolicy } from './policies/preview-policy.ts'
 import { testPolicy } from './policies/test-policy.ts'
 import { erasePrincipal, exportPrincipal, getErasure } from './privacy/operations.ts'
 import { getApproval, listApprovals } from './questions/approvals.ts'
@@ -36,6 +38,8 @@ import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { archiveTaskResult, promoteTaskResult } from './results/archive-task-result.ts'
 import { fetchTaskResult } from './results/fetch-task-result.ts'
 import { controlRetention, getRetention } from './retention/operations.ts'
+import { pauseSchedule, runScheduleNow } from './schedules/control-schedule.ts'
+import { getSchedule, listSchedules } from './schedules/list-schedules.ts'
 import { recordSchedule, reportStaleSchedule, runSchedule } from './schedules/record-schedule.ts'
 import { getConfig, health } from './server/server.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/operations.ts'
@@ -108,6 +112,11 @@ export const CATALOGUE = [
   listInbox,
   markInbox,
   inboxStats,
+  listAgents,
+  listSchedules,
+  getSchedule,
+  runScheduleNow,
+  pauseSchedule,
   recordSchedule,
   runSchedule,
   reportStaleSchedule,
@@ -135,6 +144,7 @@ export const CATALOGUE = [
   putPolicy,
   removePolicy,
   testPolicy,
+  previewPolicy,
   listRedactionPatterns,
   putRedactionPattern,
   removeRedactionPattern,

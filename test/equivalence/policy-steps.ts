@@ -35,6 +35,22 @@ export const policySteps: readonly Step[] = [
   no('test_policy', { ...BOB, context: BUY }, 'FORBIDDEN'),
   ok('put_policy', { ...RULE, action: 'BLOCK' }, { action: 'BLOCK', version: 2 }),
   no('create_task', { ...ALICE, type: 'buy', payload: { amount: 500 } }, 'POLICY_BLOCKED'),
+  ok(
+    'preview_policy',
+    { ...ROOT, rule: { id: 'spending', action: 'ALLOW', scope: { type: 'buy' } }, limit: 1 },
+    {
+      examined: 1,
+      changed: [{ type: 'buy', before: { action: 'BLOCK' }, after: { action: 'ALLOW' } }],
+    },
+  ),
+  no('preview_policy', { ...ROOT, rule: { id: 'x', action: 'REDACT' } }, 'VALIDATION_ERROR'),
+  no('preview_policy', { ...BOB, rule: { id: 'x', action: 'BLOCK' } }, 'FORBIDDEN'),
+  ok(
+    'list_agents',
+    { ...ROOT, principal: 'alice' },
+    { agents: [{ principal: { kind: 'agent', id: 'alice' } }] },
+  ),
+  no('list_agents', BOB, 'FORBIDDEN'),
   ok('list_redaction_patterns', ROOT, {
     patterns: ['email', 'phone', 'ssn', 'card', 'api_key', 'bearer', 'ipv4'].map((name) => ({ name })),
   }),

@@ -54,11 +54,19 @@ describe('asyncgate schedules', () => {
 
     const shown = await schedules('show', id)
     expect(shown.stdout).toMatch(/name +nightly/)
-    expect(shown.stdout).toMatch(/runs +30 2 \* \* \* Europe\/Berlin/)
+    expect(shown.stdout).toMatch(/runs +every day at 02:30 Europe\/Berlin/)
+    expect(shown.stdout).toMatch(/expression +30 2 \* \* \* Europe\/Berlin/)
     expect(shown.stdout).toMatch(/template .*"payload_template":\{"day":"\{\{run_at\}\}"\}/)
-    expect(await json('show', id)).toMatchObject({ schedule_id: id, enabled: true, runs: [] })
+    expect(await json('show', id)).toMatchObject({ schedule_id: id, status: 'enabled', runs: [] })
 
-    expect((await schedules('list')).stdout).toMatch(new RegExp(`${id} +enabled +nightly`))
+    expect((await schedules('list')).stdout).toMatch(new RegExp(`${id} +enabled +agent:alice +nightly`))
+    const ofAll = await cli(['schedules', 'list'], env)
+    expect(ofAll.stdout).toMatch(new RegExp(`${id} +enabled +agent:alice +nightly`))
+    const run = await cli(['schedules', 'run', id, '--run-key', 'a'], env)
+    expect(run).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+ is queued\n$/) })
+    expect((await cli(['schedules', 'run', id, '--run-key', 'a'], env)).stdout).toBe(run.stdout)
+    const paused = await cli(['schedules', 'pause', id], env)
+    expect(paused).toMatchObject({ code: 0, stdout: `${id} is paused\n` })
     expect(await schedules('pause', id)).toMatchObject({ code: 0, stdout: `${id} is paused\n` })
     expect(await json('list')).toMatchObject({ schedules: [{ status: 'paused' }] })
     expect((await schedules('resume', id)).stdout).toMatch(/runs next at \d{4}-/)
@@ -86,7 +94,7 @@ describe('asyncgate schedules', () => {
   })
 
   it.each([
-    [['show', 'none'], 3, /There is no such schedule\. \(SCHEDULE_NOT_FOUND\)/],
+    [['show', 'none'], 3, /SCHEDULE_NOT_FOUND|There is no such schedule/],
     [['create', 'x', '--cron', 'nonsense', '--type', 'y'], 2, /payload\.cron_expr: is not five fields/],
     [['create', 'x', '--type', 'y'], 2, /Give either --every or --cron/],
     [['create', 'x', '--every', '1', '--cron', '@daily', '--type', 'y'], 2, /Give either --every or --cron/],
@@ -108,7 +116,9 @@ describe('asyncgate schedules', () => {
       await gate.close()
     })
     const withoutScheduler = { ASYNCGATE_URL: served.url }
-    const ended = await cli(['schedules', 'list'], withoutScheduler)
+    expect((await cli(['schedules', 'list'], withoutScheduler)).stdout).toBe('There are no schedules.\n')
+    const create = ['schedules', 'create', 'x', '--every', '60', '--type', 'y']
+    const ended = await cli(create, withoutScheduler)
     expect(ended).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/No scheduler responded within 10 s/),

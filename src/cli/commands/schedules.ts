@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { GetScheduleAnswer } from '../../client/operations.ts'
 import { isObject } from '../../util/guards.ts'
 import { type Client, serverCommand } from '../client.ts'
 import { CliError, EXIT, type ExitCode } from '../exit.ts'
@@ -6,54 +8,40 @@ import { text, texts, unlessEmpty } from '../input.ts'
 import { type Output, ProgressLine } from '../output.ts'
 import { textField } from './tasks/print.ts'
 
+type Schedule = GetScheduleAnswer
+
 /** Time limit for the response of a scheduler, which normally takes milliseconds. */
 const WAIT_SECONDS = 10
 
-/** The fields of a schedule that are shown; a newer scheduler may return more. */
-const scheduleShape = z.looseObject({
-  schedule_id: z.string(),
-  name: z.string(),
-  mode: z.string(),
-  interval_seconds: z.number().optional(),
-  cron_expr: z.string().optional(),
-  timezone: z.string(),
-  task_type: z.string(),
-  misfire_policy: z.string(),
-  jitter_seconds: z.number(),
-  status: z.string(),
-  created_at: z.string(),
-  next_run_at: z.string().nullable(),
-  last_run_at: z.string().nullable(),
-  last_status: z.string().nullable(),
-  task_template: z.unknown().optional(),
-})
-const pageShape = z.looseObject({ schedules: z.array(scheduleShape), next_cursor: z.string().nullable() })
 const createdShape = z.looseObject({ schedule_id: z.string(), next_run_at: z.string().nullable() })
 const changedShape = z.looseObject({ ok: z.boolean(), next_run_at: z.string().nullable().optional() })
 
-type Schedule = z.output<typeof scheduleShape>
-
 const list = serverCommand({
   name: 'schedules list',
-  summary: 'List your schedules.',
+  summary: 'List schedules: your own, or those of all owners as an operator.',
   options: {
-    limit: text('N', 'maximum number of results, up to 1000; default 200'),
+    owner: text('KIND:ID', 'only schedules of this owner'),
+    limit: text('N', 'maximum number of results, up to 200; default 50'),
     cursor: text('CURSOR', 'the cursor that the previous page ended with'),
   },
   async run(client, input, output) {
-    const asked = { limit: input.integer('limit'), cursor: input.text('cursor') }
-    const page = await callScheduler(client, 'schedule.list', asked, pageShape)
+    const page = await client.call('listSchedules', {
+      created_by: input.text('owner'),
+      limit: input.integer('limit'),
+      cursor: input.text('cursor'),
+    })
     output.result(page, () => {
       output.table(
-        ['SCHEDULE', 'STATUS', 'NAME', 'RUNS', 'TASK', 'NEXT', 'LAST'],
+        ['SCHEDULE', 'STATUS', 'OWNER', 'NAME', 'RUNS', 'TASK', 'NEXT', 'LAST ERROR'],
         page.schedules.map((schedule) => [
           schedule.schedule_id,
           schedule.status,
+          ownerOf(schedule),
           schedule.name.slice(0, 40),
-          timingOf(schedule),
+          schedule.when,
           schedule.task_type,
           schedule.next_run_at,
-          schedule.last_status,
+          schedule.last_error,
         ]),
         'There are no schedules.',
       )
@@ -64,14 +52,18 @@ const list = serverCommand({
 
 const show = serverCommand({
   name: 'schedules show',
-  summary: 'Show a schedule and its last runs.',
+  summary: 'Show a schedule with its next and its last runs.',
   takes: ['SCHEDULE_ID'],
-  options: { runs: text('N', 'number of runs to show, up to 200; default 10') },
+  options: { runs: text('N', 'number of last runs to show, up to 200; default 10') },
   async run(client, input, output) {
     const schedule_id = input.arg(0)
-    const schedule = await callScheduler(client, 'schedule.status', { schedule_id }, scheduleShape)
+    const schedule = await client.call('getSchedule', { schedule_id })
     const limit = input.integer('runs') ?? 10
-    const { tasks } = await client.call('listTasks', { labels: { schedule_id }, limit })
+    const { tasks } = await client.call('listTasks', {
+      labels: { schedule_id },
+      created_by: ownerOf(schedule),
+      limit,
+    })
     output.result({ ...schedule, runs: tasks }, () => {
       printSchedule(output, schedule)
       if (tasks.length === 0) return
@@ -81,6 +73,19 @@ const show = serverCommand({
         tasks.map((task) => [task.task_id, task.status, task.created_at]),
       )
     })
+  },
+})
+
+const run = serverCommand({
+  name: 'schedules run',
+  summary: 'Run a schedule now, besides its planned runs. It needs no running scheduler.',
+  takes: ['SCHEDULE_ID'],
+  options: { 'run-key': text('KEY', 'repeating the command with the same key creates no second task') },
+  async run(client, input, output) {
+    const schedule_id = input.arg(0)
+    const idempotency_key = input.text('run-key') ?? randomUUID()
+    const created = await client.call('runScheduleNow', { schedule_id, idempotency_key })
+    output.result(created, () => output.print(`${created.task_id} is ${created.status}`))
   },
 })
 
@@ -134,34 +139,47 @@ const create = serverCommand({
 
 type Changed = z.output<typeof changedShape>
 
-function changeCommand(verb: 'pause' | 'resume' | 'delete', summary: string, done: (to: Changed) => string) {
+function pauseCommand(verb: 'pause' | 'resume', summary: string, done: (to: Changed) => string) {
   return serverCommand({
     name: `schedules ${verb}`,
     summary,
     takes: ['SCHEDULE_ID'],
     async run(client, input, output) {
       const schedule_id = input.arg(0)
-      const changed = await callScheduler(client, `schedule.${verb}`, { schedule_id }, changedShape)
+      const { task_id } = await client.call('pauseSchedule', { schedule_id, pause: verb === 'pause' })
+      const changed = await resultOf(client, task_id, changedShape)
       output.result(changed, () => output.print(`${schedule_id} ${done(changed)}`))
     },
   })
 }
 
+const remove = serverCommand({
+  name: 'schedules delete',
+  summary: 'Delete a schedule of yours.',
+  takes: ['SCHEDULE_ID'],
+  async run(client, input, output) {
+    const schedule_id = input.arg(0)
+    const changed = await callScheduler(client, 'schedule.delete', { schedule_id }, changedShape)
+    output.result(changed, () => output.print(`${schedule_id} is deleted`))
+  },
+})
+
 export const commands = [
   list,
   show,
   create,
-  changeCommand(
+  run,
+  pauseCommand(
     'pause',
     'Pause a schedule. Runs that are due while it is paused are not made up for.',
     () => 'is paused',
   ),
-  changeCommand(
+  pauseCommand(
     'resume',
     'Resume a paused schedule, from now on.',
     ({ next_run_at }) => `runs next at ${next_run_at}`,
   ),
-  changeCommand('delete', 'Delete a schedule.', () => 'is deleted'),
+  remove,
 ]
 
 /** Sends a control task to a scheduler and waits for its result. */
@@ -172,6 +190,15 @@ async function callScheduler<Shape extends z.ZodType>(
   shape: Shape,
 ): Promise<z.output<Shape>> {
   const { task_id } = await client.call('createTask', { type, payload })
+  return resultOf(client, task_id, shape)
+}
+
+/** Waits for the result of a control task. */
+async function resultOf<Shape extends z.ZodType>(
+  client: Client,
+  task_id: string,
+  shape: Shape,
+): Promise<z.output<Shape>> {
   const progress = new ProgressLine()
   progress.show('waiting for a scheduler')
   let task = await client.call('waitForTask', { task_id, wait_seconds: WAIT_SECONDS })
@@ -207,25 +234,25 @@ function exitCodeOf(code: string | undefined): ExitCode {
   return code === 'INVALID_INPUT' ? EXIT.usage : EXIT.failure
 }
 
-/** `every 60 s`, or the cron expression and its time zone. */
-function timingOf({ mode, interval_seconds, cron_expr, timezone }: Schedule): string {
-  return mode === 'interval' ? `every ${interval_seconds} s` : `${cron_expr} ${timezone}`
+function ownerOf({ created_by: { kind, id } }: Pick<Schedule, 'created_by'>): string {
+  return `${kind}:${id}`
 }
 
 function printSchedule(output: Output, schedule: Schedule): void {
-  const { last_run_at, last_status } = schedule
   output.details([
     ['schedule', schedule.schedule_id],
     ['name', schedule.name],
+    ['owner', ownerOf(schedule)],
     ['status', schedule.status],
-    ['runs', timingOf(schedule)],
+    ['runs', schedule.when],
+    ['expression', schedule.cron_expr && `${schedule.cron_expr} ${schedule.timezone}`],
     ['jitter', schedule.jitter_seconds === 0 ? '' : `up to ${schedule.jitter_seconds} s`],
     ['missed', schedule.misfire_policy],
     ['task', schedule.task_type],
     ['created', schedule.created_at],
-    ['next run', schedule.next_run_at ?? 'none'],
-    ['last run', last_run_at && `${last_run_at}: ${last_status}`],
-    ['trouble', last_run_at === null ? last_status : ''],
+    ['next runs', schedule.next_runs.join(', ') || 'none'],
+    ['last run', schedule.last_run_at],
+    ['last error', schedule.last_error],
     ['template', JSON.stringify(schedule.task_template)],
   ])
 }

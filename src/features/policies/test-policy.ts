@@ -126,7 +126,7 @@ function withoutNullsInLists(input: unknown): unknown {
 }
 
 /** Compiles the given rules with the current patterns; given patterns take precedence. */
-async function bookOf(
+export async function bookOf(
   parts: CopyParts,
   { patterns }: PolicyCopy,
   rules: readonly RuleDraft[],

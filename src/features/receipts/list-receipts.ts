@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkSelf, seesAll } from '../../core/authorization.ts'
+import { checkSelf, forbidden, seesAll } from '../../core/authorization.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { NAMED_RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
@@ -122,6 +122,10 @@ const input = z.strictObject({
     .describe(
       'Only receipts addressed to this principal; the caller if absent. Only admins may name another one',
     ),
+  all: z
+    .boolean()
+    .default(false)
+    .describe('For admins: the receipts of all addressees, unless to_id names one'),
   since_receipt_id: sinceReceiptId,
   task_id: taskId.optional().describe('Only receipts of this task'),
   receipt_type: receiptType,
@@ -141,7 +145,7 @@ export const listReceipts = defineOperation({
   title: 'List receipts',
   description:
     'Receipts addressed to you, oldest first, filtered by task or type. A page may be short: continue with next_cursor as since_receipt_id until it is null. ' +
-    'Admins may name another addressee, and see the receipts of all addressees if they filter by task or type.',
+    'Admins may name another addressee, and see the receipts of all addressees with all, or if they filter by task or type.',
   input,
   output: z.object({
     receipts: z.array(receiptShape).readonly().describe('The receipts of this page'),
@@ -191,8 +195,9 @@ export function receiptPath(task_id: string | undefined, to: PrincipalKey | unde
 function addresseeOf(caller: Caller, asked: z.output<typeof input>): PrincipalKey | undefined {
   if (asked.to_id === undefined) {
     if (asked.to_kind !== undefined) throw invalid('to_id', 'is required with to_kind')
-    const isNarrow = asked.task_id !== undefined || asked.receipt_type !== undefined
-    return seesAll(caller.role) && isNarrow ? undefined : principalKey(caller.principal)
+    if (asked.all && !seesAll(caller.role)) throw forbidden('admin', caller.role)
+    const isWide = asked.all || asked.task_id !== undefined || asked.receipt_type !== undefined
+    return seesAll(caller.role) && isWide ? undefined : principalKey(caller.principal)
   }
   const to: PrincipalKey = `${asked.to_kind ?? 'agent'}:${asked.to_id}`
   checkSelf(caller, to)

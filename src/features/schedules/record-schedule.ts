@@ -20,6 +20,7 @@ import {
   expectRunAfter,
   forgetSchedule,
   noteFailure,
+  noteRun,
   planOf,
   type RecordedSchedule,
   recordedSchedule,
@@ -176,7 +177,7 @@ export const runSchedule = defineOperation({
     const { engine } = services
     const tenant = await engine.tenant(caller.tenant)
     const { asking, opening } = await recordedSchedule(engine, tenant.tenant, schedule_id)
-    if (opening === undefined || (await isDeleted(engine, tenant, opening.seq))) {
+    if (opening === undefined || (await isDeleted(engine, tenant.tenant, opening.seq))) {
       throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
     }
     if (opening.from !== principalKey(caller.principal) && !seesAll(caller.role)) {
@@ -204,7 +205,7 @@ export const runSchedule = defineOperation({
       const created = await createTask(services, tenant, owner, parse(createInput, run)).catch((error) =>
         asDuplicate(engine, tenant, error),
       )
-      await expectRunAfter(engine, asking, runAt)
+      await noteRun(engine, asking, runAt)
       return created
     } catch (error) {
       if (error instanceof Fault)
@@ -214,7 +215,8 @@ export const runSchedule = defineOperation({
   },
 })
 
-async function isDeleted(engine: Engine, { tenant }: TenantRef, opening: number): Promise<boolean> {
+/** Whether the schedule of this schedule.created receipt was deleted. */
+export async function isDeleted(engine: Engine, tenant: number, opening: number): Promise<boolean> {
   const { reads } = engine.store
   const ends = await engine.reading(() => reads.children(tenant, [opening], ['schedule.deleted']))
   return ends.length > 0
@@ -224,7 +226,7 @@ async function isDeleted(engine: Engine, { tenant }: TenantRef, opening: number)
  * A conflict means that the run exists: the first call may have rendered another `now`, or a policy may redact more
  * since then.
  */
-async function asDuplicate(engine: Engine, tenant: TenantRef, error: unknown): Promise<CreateAnswer> {
+export async function asDuplicate(engine: Engine, tenant: TenantRef, error: unknown): Promise<CreateAnswer> {
   const isKnown = error instanceof Fault && error.code === 'IDEMPOTENCY_CONFLICT'
   const task_id = isKnown ? error.details.task_id : undefined
   if (typeof task_id !== 'string') throw error

@@ -56,12 +56,14 @@ const PER_SWEEP = 1000
 const TRIES = 5
 
 /** What the server expects of the scheduler of a schedule. */
-interface Watched {
+export interface Watched {
   /** Time of the next run; null if there is none. */
   readonly next_run_at: number | null
   readonly is_paused: boolean
   /** Error code of the last refused run; null if it succeeded. */
   readonly failure: string | null
+  /** The newest run that has created a task; absent if none has. */
+  readonly last_run_at?: number
 }
 
 type Change = (before: Watched | undefined) => Watched
@@ -72,8 +74,38 @@ export function expectRunAfter(engine: Engine, asking: TaskRecord, after: number
     const next = timetable.next(after)
     const isKnown = before?.next_run_at !== null && (before?.next_run_at ?? 0) >= (next ?? Infinity)
     if (before !== undefined && (isKnown || before.is_paused)) return before
-    return { next_run_at: next, is_paused: false, failure: null }
+    return { ...before, next_run_at: next, is_paused: false, failure: null }
   })
+}
+
+/** A run has created its task. */
+export async function noteRun(engine: Engine, asking: TaskRecord, runAt: number): Promise<void> {
+  await expectRunAfter(engine, asking, runAt)
+  await change(engine, asking, (before, timetable) => {
+    const watched = before ?? { next_run_at: timetable.next(runAt), is_paused: false, failure: null }
+    return (watched.last_run_at ?? 0) >= runAt ? watched : { ...watched, last_run_at: runAt, failure: null }
+  })
+}
+
+/** The watched schedules with an id above `after`, sorted by id. */
+export async function watchedSchedules(
+  engine: Engine,
+  tenant: number,
+  after: string,
+  limit: number,
+): Promise<{ readonly schedule_id: string; readonly watched: Watched }[]> {
+  const entries = await engine.reading(() => engine.store.entries.list(tenant, KIND, after, limit))
+  return entries.map((entry) => ({ schedule_id: entry.name, watched: watchedIn(entry) }))
+}
+
+/** Undefined if the schedule was deleted, or has a format that only its scheduler knows. */
+export async function watchedSchedule(
+  engine: Engine,
+  tenant: number,
+  schedule_id: string,
+): Promise<Watched | undefined> {
+  const entry = await engine.reading(() => engine.store.entries.get(tenant, KIND, schedule_id))
+  return entry && watchedIn(entry)
 }
 
 /** Runs during a pause are not overdue: the schedule resumes with the first run after `now`. */
@@ -83,7 +115,8 @@ export function setPaused(
   is_paused: boolean,
   now: number,
 ): Promise<void> {
-  return change(engine, asking, (_, timetable) => ({
+  return change(engine, asking, (before, timetable) => ({
+    ...before,
     next_run_at: timetable.next(now),
     is_paused,
     failure: null,
@@ -92,6 +125,7 @@ export function setPaused(
 
 export function noteFailure(engine: Engine, asking: TaskRecord, failure: string): Promise<void> {
   return change(engine, asking, (before, timetable) => ({
+    ...before,
     next_run_at: before?.next_run_at ?? timetable.next(asking.spec.created_at),
     is_paused: before?.is_paused ?? false,
     failure,

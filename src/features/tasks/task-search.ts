@@ -51,7 +51,8 @@ export function visibleTo(caller: Caller, { created_by, ...filter }: AskedFilter
   return { ...filter, created_by: self }
 }
 
-function ownerOf(createdBy: string): PrincipalKey {
+/** The owner that a filter names. */
+export function ownerOf(createdBy: string): PrincipalKey {
   const colon = createdBy.indexOf(':')
   if (colon < 0) return `agent:${createdBy}`
   const kind = createdBy.slice(0, colon)

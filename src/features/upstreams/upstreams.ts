@@ -25,6 +25,20 @@ const healthShape = z.object({
   running: count('Calls in progress'),
   waiting: count('Calls that wait for a permit'),
   sessions: count('Connections that belong to one session each'),
+  traffic: z
+    .object({
+      calls: count('Calls that have ended'),
+      errors: count('Those that failed, or whose tool reported an error'),
+      median_ms: z
+        .int()
+        .nullable()
+        .describe('Median duration of the newest 500 in milliseconds; null if there were none'),
+      p95_ms: z
+        .int()
+        .nullable()
+        .describe('95th percentile of their duration in milliseconds; null if there were none'),
+    })
+    .describe('Calls through this server since it started'),
   listed_at: time.nullable().describe('When the tools were last listed'),
   last_error: z
     .object({

@@ -24,6 +24,7 @@ import { InputRequired, UnaskableError } from './elicitation.ts'
 import { OfferWatch, type OfferWatchDeps, ToolWatch, type ToolWatchDeps } from './list-watch.ts'
 import { Permit } from './permit.ts'
 import { mayRepeat } from './tool-name.ts'
+import type { Traffic } from './traffic.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
 
 /** Compatible with pino. */
@@ -36,6 +37,8 @@ export interface UpstreamDeps extends Omit<ToolWatchDeps, 'failed'>, Pick<OfferW
   readonly connect: (signal: AbortSignal) => Promise<Connection>
   /** The totals of the connections of single sessions. */
   readonly sessions?: () => Pick<UpstreamHealth, 'sessions' | 'running' | 'waiting'>
+  /** Shared by all connections to the upstream. */
+  readonly traffic: Traffic
   readonly logger: Logger
   /** Whether a response contains a secret that no agent may see. */
   readonly holdsSecret?: HoldsSecret | undefined
@@ -103,6 +106,7 @@ export class Upstream {
       running: this.#semaphore.held + others.running,
       waiting: this.#semaphore.waiting + others.waiting,
       sessions: others.sessions,
+      traffic: this.#deps.traffic.view,
       listed_at: listedAt === undefined ? null : isoTime(listedAt),
       last_error: this.#lastError,
     }
@@ -231,17 +235,21 @@ export class Upstream {
   ): Promise<Answer | InputRequired> {
     const pass = this.#breaker.enter()
     if (pass === undefined) throw this.#spared()
+    const began = performance.now()
+    const ended = (isError: boolean) => this.#deps.traffic.ended(performance.now() - began, isError)
     try {
       options.signal?.throwIfAborted()
       options.onSend?.()
       const result = await connection.call(definition, args, options)
       pass.succeeded()
+      ended(!(result instanceof InputRequired) && result.isError === true)
       return result
     } catch (error) {
       if (options.signal?.aborted) {
         pass.dropped()
         throw error
       }
+      ended(true)
       // A refusal is a response too: the upstream is available.
       if (error instanceof Fault && error.retryable) pass.failed()
       else pass.succeeded()

@@ -23,6 +23,7 @@ import { joined } from './offers.ts'
 import { RegistryCopy, type StoredRecord, swapped, type UpstreamStorage } from './registry-copy.ts'
 import { SessionConnections } from './session-connections.ts'
 import { SEPARATOR } from './tool-name.ts'
+import { Traffic } from './traffic.ts'
 import { type Logger, Upstream, type UpstreamDeps } from './upstream.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
 
@@ -276,12 +277,13 @@ export class Upstreams implements UpstreamRegistry {
 
   #begin(record: UpstreamRecord): void {
     const { name, isolation } = record
+    const traffic = new Traffic()
     const isolated =
       isolation === 'per_session'
-        ? new SessionConnections({ record, open: () => this.#upstream(record) })
+        ? new SessionConnections({ record, open: () => this.#upstream(record, traffic) })
         : undefined
     if (isolated !== undefined) this.#isolated.set(name, isolated)
-    const upstream = this.#upstream(record, {
+    const upstream = this.#upstream(record, traffic, {
       changed: () => this.#gather(),
       offersChanged: () => this.#gatherOffers(),
       ...(isolated && { sessions: () => isolated.totals }),
@@ -293,6 +295,7 @@ export class Upstreams implements UpstreamRegistry {
   /** Creates an upstream without starting it. The connection of a session does not publish its lists. */
   #upstream(
     record: UpstreamRecord,
+    traffic: Traffic,
     { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListDeps> = {},
   ): Upstream {
     const { egress = {}, env = process.env, logger, onStderr, secrets } = this.#options
@@ -310,6 +313,7 @@ export class Upstreams implements UpstreamRegistry {
       changed,
       offersChanged,
       logger,
+      traffic,
       ...(sessions && { sessions }),
       holdsSecret: this.#holdsSecret,
     })

@@ -94,6 +94,20 @@ describeGates('list_receipts', (open) => {
   })
 })
 
+describeGates('list_receipts of all addressees', (open) => {
+  it('admins see the receipts of all addressees with all, newest first, and agents do not', async () => {
+    const { gate } = await open()
+    const first = await ask(gate)
+    const second = await ask(gate, {}, agent('bob'))
+    const { receipts } = await gate.listReceipts(admin(), { all: true, order: 'newest' })
+    expect(receipts.map(({ receipt_id }) => receipt_id)).toEqual([second.receipt_id, first.receipt_id])
+    const ofBob = await gate.listReceipts(admin(), { all: true, to_id: 'bob' })
+    expect(ofBob.receipts.map(({ receipt_id }) => receipt_id)).toEqual([second.receipt_id])
+    expect((await gate.listReceipts(admin(), {})).receipts).toEqual([])
+    expect(await refusal(gate.listReceipts(agent(), { all: true }))).toMatchObject({ code: 'FORBIDDEN' })
+  })
+})
+
 describeGates('get_receipt', (open) => {
   it('get_receipt returns the same shape as list_receipts', async () => {
     const { gate, clock } = await open()

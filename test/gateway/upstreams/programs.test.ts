@@ -24,7 +24,11 @@ describe.each(['modern', 'legacy'] as const)('a stdio upstream of the %s era', (
     expect(upstreams.get('fix')?.health.running).toBe(0)
     await has('cancelled')
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'on' }))).toBe('on')
-    expect(upstreams.get('fix')?.health).toMatchObject({ restarts: 0, last_error: null })
+    expect(upstreams.get('fix')?.health).toMatchObject({
+      restarts: 0,
+      last_error: null,
+      traffic: { calls: 1, errors: 0, median_ms: expect.any(Number), p95_ms: expect.any(Number) },
+    })
   })
 
   it('a crash during calls fails them as retryable, and the program is started again', async () => {

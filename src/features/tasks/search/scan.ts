@@ -161,6 +161,11 @@ interface Page {
   readonly isLast: boolean
 }
 
+/** The newest rows along the indexes of a search, at most MAX_SCANNED of them. */
+export function scanLines(engine: Engine, tenant: number, search: Search): AsyncGenerator<Page> {
+  return pagesOf(engine, tenant, search, Number.MAX_SAFE_INTEGER)
+}
+
 /**
  * The rows along the indexes of a search, newest first, whether they match or not: at most MAX_SCANNED of them. Yields to
  * the event loop between pages.
