@@ -4,7 +4,7 @@ import { quantile, times } from '../stats.ts'
 import type { MakeKey } from './key.ts'
 
 const WRONG_KEYS_PER_SECOND = 500
-const FLOOD_CONNECTIONS = 10
+const TICK_MS = 4
 const REQUESTS = 1_000
 
 const CREATE = JSON.stringify({ type: 'flood', payload: { text: 'x'.repeat(100) } })
@@ -36,35 +36,41 @@ export async function floodedLatency(port: number, key: string, makeKey: MakeKey
   return { alone, ratios, wrongPerSecond: quantile(rates, 0.5) }
 }
 
-/** Sends wrong keys until it is stopped, which resolves with the number of refused requests per second. */
+/**
+ * Sends wrong keys at a fixed rate, whether or not the server has answered the earlier ones, until it is stopped. That
+ * resolves with the number of requests sent per second.
+ */
 function startFlood(port: number, makeKey: MakeKey): { stop(): Promise<number> } {
-  const pause = (1000 * FLOOD_CONNECTIONS) / WRONG_KEYS_PER_SECOND
+  const idle: Connection[] = []
+  const unanswered = new Set<Promise<void>>()
   const startedAt = performance.now()
-  let isStopped = false
-  let refused = 0
-  const client = async () => {
-    let connection: Connection | undefined
-    while (!isStopped) {
-      const next = delay(pause)
-      // The server closes the connection of a request that it refuses before it has read the body.
-      connection = connection?.isOpen ? connection : await Connection.open(port)
-      const response = connection.post('/v1/tasks', CREATE, bearer(makeKey()))
-      await response.then(
-        () => {
-          throw new Error('the server accepted a wrong key')
-        },
-        () => refused++,
-      )
-      await next
-    }
-    connection?.close()
+  let sent = 0
+  let accepted = 0
+  const send = async () => {
+    const connection = idle.pop() ?? (await Connection.open(port))
+    await connection.post('/v1/tasks', CREATE, bearer(makeKey())).then(
+      () => accepted++,
+      () => {},
+    )
+    // The server closes the connection of a request that it refuses before it has read the body.
+    if (connection.isOpen) idle.push(connection)
+    else connection.close()
   }
-  const clients = Promise.all(Array.from({ length: FLOOD_CONNECTIONS }, client))
+  const timer = setInterval(() => {
+    const due = ((performance.now() - startedAt) * WRONG_KEYS_PER_SECOND) / 1000
+    for (; sent < due; sent++) {
+      const request = send().finally(() => unanswered.delete(request))
+      unanswered.add(request)
+    }
+  }, TICK_MS)
   return {
     async stop() {
-      isStopped = true
-      await clients
-      return (refused * 1000) / (performance.now() - startedAt)
+      clearInterval(timer)
+      const rate = (sent * 1000) / (performance.now() - startedAt)
+      await Promise.all(unanswered)
+      for (const connection of idle) connection.close()
+      if (accepted > 0) throw new Error('the server accepted a wrong key')
+      return rate
     },
   }
 }

@@ -36,13 +36,16 @@ export interface AuthSettings {
   readonly local_keys?: Readonly<Record<string, string>> | null
 }
 
+/** Asks whether a client may cause an expensive verification. Throws RATE_LIMIT_EXCEEDED if not. */
+export type Admit = () => void
+
 /** Authenticates the keys that are stored in the database. */
 export interface KeyVerifier {
   /**
    * The credential of a key. Throws or rejects with UNAUTHENTICATED if the key is not valid. A key that was sent before on
-   * the same connection is recognized faster.
+   * the same connection is recognized faster. `admit` is called before a secret is verified that is not known yet.
    */
-  verify(text: string, connection?: object): BoundCredential | Promise<BoundCredential>
+  verify(text: string, connection?: object, admit?: Admit): BoundCredential | Promise<BoundCredential>
   /** Calls back when the key of a credential is no longer valid. Returns an unsubscribe function. */
   watch(credential: BoundCredential, end: () => void): () => void
   /** The credential of a key that was verified before, by any process; undefined if it is no longer valid. */
@@ -117,10 +120,10 @@ export class Authenticator {
   }
 
   /** With a socket, the headers may also prove that a person of this machine calls. */
-  authenticate(headers: AuthHeaders, socket?: Socket): Credential | Promise<Credential> {
+  authenticate(headers: AuthHeaders, socket?: Socket, admit?: Admit): Credential | Promise<Credential> {
     const person = socket && this.#personOf(headers[PROOF_HEADER], socket)
     if (person !== undefined && keyOf(headers) === undefined && !this.#insecure) return person
-    const credential = this.ofHeaders(headers, socket) ?? this.ofToken(undefined)
+    const credential = this.ofHeaders(headers, socket, admit) ?? this.ofToken(undefined)
     if (person === undefined) return credential
     if (credential instanceof Promise) return credential.then((known) => withPerson(known, person))
     return withPerson(credential, person)
@@ -135,14 +138,18 @@ export class Authenticator {
   }
 
   /** The credential of the key in the headers; undefined if they contain no key. */
-  ofHeaders(headers: AuthHeaders, socket?: Socket): Credential | Promise<Credential> | undefined {
+  ofHeaders(
+    headers: AuthHeaders,
+    socket?: Socket,
+    admit?: Admit,
+  ): Credential | Promise<Credential> | undefined {
     const given = keyOf(headers)
-    return given === undefined ? undefined : this.#credentialOf(given, socket)
+    return given === undefined ? undefined : this.#credentialOf(given, socket, admit)
   }
 
   /** The credential of a request without a key in its headers. The token is for clients that cannot set headers. */
-  ofToken(token: string | undefined): Credential | Promise<Credential> {
-    if (token !== undefined) return this.#credentialOf(token)
+  ofToken(token: string | undefined, admit?: Admit): Credential | Promise<Credential> {
+    if (token !== undefined) return this.#credentialOf(token, undefined, admit)
     if (this.#insecure) return this.#shared
     throw new Fault('UNAUTHENTICATED')
   }
@@ -155,12 +162,12 @@ export class Authenticator {
   }
 
   /** A promise only for an issued key or an access token that this process has not checked recently. */
-  #credentialOf(given: string, connection?: Socket): Credential | Promise<Credential> {
+  #credentialOf(given: string, connection?: Socket, admit?: Admit): Credential | Promise<Credential> {
     const issued = isIssuedKey(given) ? this.issued : undefined
-    if (issued !== undefined && !this.#resemblesIssued) return issued.verify(given, connection)
+    if (issued !== undefined && !this.#resemblesIssued) return issued.verify(given, connection, admit)
     const configured = this.#configured(given)
     if (configured !== undefined) return configured
-    if (issued !== undefined) return issued.verify(given, connection)
+    if (issued !== undefined) return issued.verify(given, connection, admit)
     if (this.#tokens?.isToken(given)) return this.#tokens.verify(given)
     if (this.#key === null && this.#insecure) return this.#shared
     throw new Fault('UNAUTHENTICATED')

@@ -1,11 +1,12 @@
 import { hash, randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '../core/errors.ts'
 import { type IssuedKey, tenantOfKey } from '../features/keys/format.ts'
 import type { Keys } from '../features/keys/keys.ts'
 import { keyState, type StoredKey } from '../features/keys/record.ts'
 import { isSecretOf } from '../features/keys/secret-hash.ts'
 import { ChangeCounts, REFRESH_MS } from './change-counts.ts'
-import type { BoundCredential, KeyVerifier } from './credential.ts'
+import type { Admit, BoundCredential, KeyVerifier } from './credential.ts'
 
 const MAX_KNOWN = 10_000
 const USE_INTERVAL_MS = 60_000
@@ -39,6 +40,7 @@ export class IssuedKeys implements KeyVerifier {
   readonly #keys: KeyRegistry
   readonly #counts: ChangeCounts
   readonly #report: (error: unknown) => void
+  readonly #isSecretOf: typeof isSecretOf
   /** A dump of the memory does not show digests that could be compared with those of other processes. */
   readonly #salt = randomBytes(32).toString('base64')
   /** By digest, the least recently verified first. */
@@ -50,13 +52,15 @@ export class IssuedKeys implements KeyVerifier {
   readonly #watches = new Set<Watch>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(keys: KeyRegistry, report: (error: unknown) => void) {
+  /** `isSecret` verifies a secret with a stored hash. It is expensive. */
+  constructor(keys: KeyRegistry, report: (error: unknown) => void, isSecret = isSecretOf) {
     this.#keys = keys
+    this.#isSecretOf = isSecret
     this.#counts = new ChangeCounts((tenant) => keys.changes(tenant), report)
     this.#report = report
   }
 
-  verify(text: string, connection?: object): BoundCredential | Promise<BoundCredential> {
+  verify(text: string, connection?: object, admit?: Admit): BoundCredential | Promise<BoundCredential> {
     const last = connection && this.#ofConnection.get(connection)
     if (last !== undefined && last.text === text && this.#isFresh(last.known)) return this.#use(last.known)
     const digest = hash('sha256', this.#salt + text, 'base64')
@@ -65,9 +69,12 @@ export class IssuedKeys implements KeyVerifier {
       if (connection !== undefined) this.#ofConnection.set(connection, { text, known })
       return this.#use(known)
     }
-    const verifying = this.#verifying.get(digest) ?? this.#verify(text, digest)
-    this.#verifying.set(digest, verifying)
-    return verifying.finally(() => this.#verifying.delete(digest))
+    const verifying = this.#verifying.get(digest)
+    if (verifying !== undefined) return verifying
+    if (known === undefined) admit?.()
+    const started = this.#verify(text, digest).finally(() => this.#verifying.delete(digest))
+    this.#verifying.set(digest, started)
+    return started
   }
 
   watch(credential: BoundCredential, end: () => void): () => void {
@@ -137,9 +144,13 @@ export class IssuedKeys implements KeyVerifier {
   ): Promise<Known | undefined> {
     const record = await this.#keys.get(tenant, key_id)
     if (record === undefined || keyState(record, Date.now()) !== 'active') return undefined
-    const isVerified = before?.record.hash === record.hash || (await isSecretOf(record.hash, secret))
+    const isVerified = before?.record.hash === record.hash || (await this.#isSecretOf(record.hash, secret))
     if (!isVerified) return undefined
-    return knownOf(tenant, record, changes, before?.recordedAt ?? 0)
+    const known = knownOf(tenant, record, changes, before?.recordedAt ?? 0)
+    // What was accepted before stays the same object as long as its key has the same bindings.
+    return before !== undefined && isDeepStrictEqual(before.credential, known.credential)
+      ? { ...known, credential: before.credential }
+      : known
   }
 
   async #checkWatches(): Promise<void> {

@@ -122,8 +122,8 @@ export class Visitors {
     const next = ownPath(form.get('next'))
     try {
       const headers = { 'x-api-key': textIn(form, 'key') ?? '' }
-      const credential = await this.#clients.authenticate(request, () =>
-        this.#options.authenticator.authenticate(headers),
+      const credential = await this.#clients.authenticate(request, (admit) =>
+        this.#options.authenticator.authenticate(headers, undefined, admit),
       )
       const caller = this.#personOf(credential, textIn(form, 'name'))
       this.#begin(request, response, caller, true)

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import type { Credential } from '../auth/credential.ts'
+import type { Admit, Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
 import type { RateLimit } from '../core/rate-limit.ts'
 import { rateFault } from '../features/limits/fault.ts'
@@ -29,6 +29,8 @@ export class Clients {
   readonly #hasProxies: boolean
   readonly #failureLimit: RateLimit
   readonly #failures: MemoryBuckets
+  /** The number of expensive verifications that run or wait, by address. */
+  readonly #pending = new Map<string, number>()
   /** The addresses from which a credential was accepted. */
   readonly #accepted = new WeakMap<Credential, Set<string>>()
 
@@ -55,21 +57,48 @@ export class Clients {
 
   /**
    * Authenticates a request. An address with too many failures is refused, whether or not its credential is valid, so that
-   * it learns nothing more; except for credentials that were accepted from there before.
+   * it learns nothing more; except for credentials that were accepted from there before. It cannot cause expensive
+   * verifications either: those that are pending count as failures until their result is known.
    */
   authenticate<Proof extends Credential | undefined>(
     request: Request,
-    authenticate: () => Proof | Promise<Proof>,
+    authenticate: (admit: Admit) => Proof | Promise<Proof>,
   ): Proof | Promise<Proof> {
+    let release: (() => void) | undefined
     try {
-      const found = authenticate()
+      const found = authenticate(() => {
+        release ??= this.#admit(this.addressOf(request) ?? '')
+      })
       if (!(found instanceof Promise)) return this.#accept(request, found)
       return found.then(
-        (known) => this.#accept(request, known),
-        (error: unknown) => this.#refuse(request, error),
+        (known) => {
+          release?.()
+          return this.#accept(request, known)
+        },
+        (error: unknown) => {
+          release?.()
+          return this.#refuse(request, error)
+        },
       )
     } catch (error) {
+      release?.()
       return this.#refuse(request, error)
+    }
+  }
+
+  /** Reserves one of the failures that the address has left. Returns a function that releases it. */
+  #admit(address: string): () => void {
+    const pending = this.#pending.get(address) ?? 0
+    const bucket = this.#bucketOf(address)
+    const [standing] = this.#failures.take([bucket], 0)
+    if (standing !== undefined && standing.remaining <= pending) {
+      throw rateFault(bucket, { retry_ms: this.#intervalMs })
+    }
+    this.#pending.set(address, pending + 1)
+    return () => {
+      const left = (this.#pending.get(address) ?? 1) - 1
+      if (left === 0) this.#pending.delete(address)
+      else this.#pending.set(address, left)
     }
   }
 

@@ -35,8 +35,8 @@ export interface Context {
 export function admit(context: Context, exchange: Exchange): Credential | Promise<Credential> {
   const { request } = exchange
   checkHostAndOrigin(request.headers, context.guard)
-  const credential = context.clients.authenticate(request, () =>
-    context.authenticator.authenticate(request.headers, request.socket),
+  const credential = context.clients.authenticate(request, (admit) =>
+    context.authenticator.authenticate(request.headers, request.socket, admit),
   )
   if (credential instanceof Promise) return credential.then((known) => admitted(context, exchange, known))
   return admitted(context, exchange, credential)

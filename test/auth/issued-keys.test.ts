@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { IssuedKeys } from '../../src/auth/issued-keys.ts'
+import { Fault } from '../../src/core/errors.ts'
 import { issueKey, parseKey } from '../../src/features/keys/format.ts'
 import type { StoredKey } from '../../src/features/keys/record.ts'
-import { hashSecret } from '../../src/features/keys/secret-hash.ts'
+import { hashSecret, isSecretOf } from '../../src/features/keys/secret-hash.ts'
 import { cryptoRandom } from '../../src/util/random.ts'
 
 const PEPPER = Buffer.alloc(32, 7)
@@ -29,7 +30,7 @@ async function registry() {
     replaced_by: null,
   }
   const state = { record: stored, changes: 0, down: false }
-  const counts = { records: 0, changes: 0, uses: 0 }
+  const counts = { records: 0, changes: 0, uses: 0, hashes: 0 }
   const reading = <T>(value: T): Promise<T> =>
     state.down ? Promise.reject(new Error('the database is down')) : Promise.resolve(value)
   const keys = {
@@ -46,7 +47,11 @@ async function registry() {
       counts.uses++
     },
   }
-  const issued = new IssuedKeys(keys, () => {})
+  const isSecret = (phc: string, secret: string) => {
+    counts.hashes++
+    return isSecretOf(phc, secret)
+  }
+  const issued = new IssuedKeys(keys, () => {}, isSecret)
   onTestFinished(() => issued.stop())
   const change = (over: Partial<StoredKey>) => {
     state.record = { ...state.record, ...over }
@@ -69,7 +74,7 @@ describe('authentication with issued keys', () => {
     for (const text of ['aga_', `aga_${'x'.repeat(52)}`, foreign]) {
       await expect(issued.verify(text)).rejects.toMatchObject(REFUSED)
     }
-    expect(counts).toEqual({ records: 0, changes: 0, uses: 0 })
+    expect(counts).toEqual({ records: 0, changes: 0, uses: 0, hashes: 0 })
   })
 
   it('a verified key is recognized synchronously', async () => {
@@ -77,7 +82,7 @@ describe('authentication with issued keys', () => {
     const credential = await issued.verify(key)
     expect(credential).toMatchObject({ kind: 'bound', principal: { id: 'alice' }, role: 'agent', key_id })
     expect(issued.verify(key)).toBe(credential)
-    expect(counts).toEqual({ records: 1, changes: 1, uses: 1 })
+    expect(counts).toEqual({ records: 1, changes: 1, uses: 1, hashes: 1 })
   })
 
   it('concurrent requests with a new key share one verification', async () => {
@@ -85,6 +90,31 @@ describe('authentication with issued keys', () => {
     const credentials = await Promise.all([issued.verify(key), issued.verify(key), issued.verify(key)])
     expect(new Set(credentials).size).toBe(1)
     expect(counts.records).toBe(1)
+  })
+
+  it('a client that may cause no verification is refused before a hash is computed', async () => {
+    const { issued, key, counts } = await registry()
+    const refuse = () => {
+      throw new Fault('RATE_LIMIT_EXCEEDED')
+    }
+    expect(() => issued.verify(key, undefined, refuse)).toThrow(Fault)
+    expect(counts).toEqual({ records: 0, changes: 0, uses: 0, hashes: 0 })
+    const credential = await issued.verify(key)
+    expect(issued.verify(key, undefined, refuse)).toBe(credential)
+    vi.advanceTimersByTime(2_000)
+    expect(await issued.verify(key, undefined, refuse)).toBe(credential)
+    expect(counts.hashes).toBe(1)
+  })
+
+  it('a key keeps its credential while other keys of its tenant change', async () => {
+    const { issued, key, change } = await registry()
+    const credential = await issued.verify(key)
+    change({})
+    vi.advanceTimersByTime(1_000)
+    expect(await issued.verify(key)).toBe(credential)
+    change({ role: 'worker' })
+    vi.advanceTimersByTime(1_000)
+    expect(await issued.verify(key)).toMatchObject({ role: 'worker' })
   })
 
   it('a revoked key is refused within a second', async () => {

@@ -1,7 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Authenticator, type Credential } from '../../src/auth/credential.ts'
+import { Fault } from '../../src/core/errors.ts'
+import { isSecretOf } from '../../src/features/keys/secret-hash.ts'
 import { Clients, FAILURE_LIMIT } from '../../src/http/clients.ts'
+import { processKeys, verifierOf } from '../support/caller-keys.ts'
 import { describeGates } from '../support/gates.ts'
 import { KEY, servers } from './support.ts'
 
@@ -75,15 +79,82 @@ describeGates(
   ['sqlite'],
 )
 
-describe('the address of a client', () => {
-  const request = (peer: string, forwarded?: string) => {
-    const socket = new Socket()
-    Object.defineProperty(socket, 'remoteAddress', { value: peer })
-    const headers: IncomingMessage['headers'] =
-      forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
-    return { headers, socket }
+describe('expensive verifications', () => {
+  const limit = 3
+
+  /** A server whose verifier refuses every key, once `finish` is called. */
+  function flooded() {
+    const clients = new Clients({ failureLimit: { calls: limit, window_seconds: 3600 } })
+    const started: (() => void)[] = []
+    const attempt = async (address: string) =>
+      clients.authenticate(requestOf(address), (admit) => {
+        admit()
+        return new Promise<Credential>((_, reject) => {
+          started.push(() => reject(new Fault('UNAUTHENTICATED')))
+        })
+      })
+    const outcomes = (attempts: readonly Promise<unknown>[]) =>
+      Promise.all(attempts.map((each) => each.catch((error: Fault) => error.code)))
+    return { clients, started, attempt, outcomes }
   }
 
+  it('attempts beyond the limit of an address start no verification, also while the first ones are pending', async () => {
+    const { started, attempt, outcomes } = flooded()
+    const attempts = Array.from({ length: 50 }, () => attempt('192.0.2.1'))
+    expect(started).toHaveLength(limit)
+    const other = attempt('192.0.2.2')
+    expect(started).toHaveLength(limit + 1)
+    for (const refuse of started) refuse()
+    const codes = await outcomes([...attempts, other])
+    expect(codes.filter((code) => code === 'UNAUTHENTICATED')).toHaveLength(limit + 1)
+    expect(codes.filter((code) => code === 'RATE_LIMIT_EXCEEDED')).toHaveLength(50 - limit)
+    expect(await outcomes([attempt('192.0.2.1')])).toEqual(['RATE_LIMIT_EXCEEDED'])
+    expect(started).toHaveLength(limit + 1)
+  })
+
+  it('a flood of wrong secrets computes no hash beyond the limit, and an accepted key goes on', async () => {
+    const { key, record } = processKeys.keyOf({ kind: 'agent', id: 'flooded' }, 'agent')
+    const late = processKeys.keyOf({ kind: 'agent', id: 'late' }, 'agent')
+    let hashes = 0
+    const verifier = verifierOf(undefined, (phc, secret) => {
+      hashes++
+      return isSecretOf(phc, secret)
+    })
+    onTestFinished(() => verifier.stop())
+    const clients = new Clients({ failureLimit: { calls: limit, window_seconds: 3600 } })
+    const authenticator = new Authenticator({ api_key: null, allow_insecure_dev: false }, verifier)
+    const send = async (text: string) => {
+      const headers = { authorization: `Bearer ${text}` }
+      return clients.authenticate(requestOf('192.0.2.1'), (admit) =>
+        authenticator.authenticate(headers, undefined, admit),
+      )
+    }
+    await send(key)
+    expect(hashes).toBe(1)
+    const wrong = Array.from({ length: 30 }, () => processKeys.wrongSecretFor(record.key_id))
+    await Promise.allSettled(wrong.map(send))
+    await Promise.allSettled(wrong.map(send))
+    expect(hashes).toBe(1 + limit)
+    expect(await send(key)).toMatchObject({ key_id: record.key_id })
+    // Its secret would have to be verified first.
+    await expect(send(late.key)).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' })
+    expect(hashes).toBe(1 + limit)
+  })
+
+  it('verifications that succeed do not use up the limit', async () => {
+    const { clients } = flooded()
+    const credential: Credential = { kind: 'shared', tenant: 'default' }
+    for (let n = 0; n < 10 * limit; n++) {
+      const found = clients.authenticate(requestOf('192.0.2.1'), async (admit) => {
+        admit()
+        return { ...credential }
+      })
+      expect(await found).toEqual(credential)
+    }
+  })
+})
+
+describe('the address of a client', () => {
   it.each([
     ['without trusted proxies', [], '10.0.0.1', '1.1.1.1', '10.0.0.1'],
     ['of an untrusted peer', ['10.0.0.0/8'], '192.0.2.1', '1.1.1.1', '192.0.2.1'],
@@ -93,6 +164,13 @@ describe('the address of a client', () => {
     ['if the header is no address', ['10.0.0.1'], '10.0.0.1', '1.1.1.1, unknown', '10.0.0.1'],
     ['with IPv6', ['fd00::/8'], 'fd00::1', '2001:db8::7', '2001:db8::7'],
   ])('%s', (_, trustedProxies, peer, forwarded, expected) => {
-    expect(new Clients({ trustedProxies }).addressOf(request(peer, forwarded))).toBe(expected)
+    expect(new Clients({ trustedProxies }).addressOf(requestOf(peer, forwarded))).toBe(expected)
   })
 })
+
+function requestOf(peer: string, forwarded?: string) {
+  const socket = new Socket()
+  Object.defineProperty(socket, 'remoteAddress', { value: peer })
+  const headers: IncomingMessage['headers'] = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+  return { headers, socket }
+}

@@ -4,6 +4,7 @@ import { IssuedKeys } from '../../src/auth/issued-keys.ts'
 import { DEFAULT_TENANT, type Principal, principalKey, type Role } from '../../src/core/principal.ts'
 import { type IssuedKey, issueKey, parseKey } from '../../src/features/keys/format.ts'
 import { type StoredKey, storedKey } from '../../src/features/keys/record.ts'
+import type { isSecretOf } from '../../src/features/keys/secret-hash.ts'
 import { cryptoRandom } from '../../src/util/random.ts'
 
 /** The registry of keys, as far as requests are authenticated with it. */
@@ -11,6 +12,8 @@ type KeyRegistry = ConstructorParameters<typeof IssuedKeys>[0]
 
 /** A valid Argon2id hash that is quick to verify, because suites use many keys. */
 const QUICK = { memoryCost: 64, timeCost: 1, parallelism: 1 }
+
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 interface CallerKey {
   readonly key: string
@@ -58,6 +61,14 @@ export class CallerKeys {
     return issued
   }
 
+  /** A key with the id of an issued key, a valid checksum and a wrong secret. */
+  wrongSecretFor(keyId: string): string {
+    const random = cryptoRandom()
+    // The random part of an id is made of one byte per digit.
+    const given = [Buffer.from([...keyId.slice(6)].map((digit) => DIGITS.indexOf(digit))).toString('hex')]
+    return issueKey('aga', this.#tenant, this.#pepper, { hex: (n) => given.pop() ?? random.hex(n) }).key
+  }
+
   get(keyId: string): StoredKey | undefined {
     return this.#records.get(keyId)
   }
@@ -71,7 +82,7 @@ export class CallerKeys {
 export const processKeys = new CallerKeys(randomBytes(32), 1)
 
 /** Verifies the keys of `processKeys`, and those of a registry. */
-export function verifierOf(keys?: KeyRegistry): IssuedKeys {
+export function verifierOf(keys?: KeyRegistry, isSecret?: typeof isSecretOf): IssuedKeys {
   const registry: KeyRegistry = {
     parse: async (text) => processKeys.parse(text) ?? keys?.parse(text),
     get: async (tenant, keyId) => processKeys.get(keyId) ?? keys?.get(tenant, keyId),
@@ -80,5 +91,5 @@ export function verifierOf(keys?: KeyRegistry): IssuedKeys {
       if (processKeys.get(keyId) === undefined) await keys?.used(tenant, keyId, at)
     },
   }
-  return new IssuedKeys(registry, () => {})
+  return new IssuedKeys(registry, () => {}, isSecret)
 }

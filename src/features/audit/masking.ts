@@ -5,6 +5,9 @@ const MASK = '***'
 /** Names of fields, without separators, whose values are secret. */
 const SECRET_NAME = /(?:password|passwd|token|apikey|key|secret|authorization|cookie)$/
 
+/** Names of fields, without separators, whose values are addresses of people. */
+const EMAIL_NAME = /email(?:address)?$/
+
 /** Values that are secret under any name: issued keys, bearer tokens, signed tokens, passwords in URLs. */
 const SECRET_VALUES: readonly [RegExp, string][] = [
   [/\b(ag[aw]_)[0-9A-Za-z]{16,}/g, `$1${MASK}`],
@@ -29,19 +32,27 @@ export function masked(value: unknown, depth = 0): unknown {
   return Object.fromEntries(
     Object.entries(value)
       .slice(0, MAX_MEMBERS)
-      .map(([name, member]) => [
-        maskedText(name),
-        isSecretName(name) && member !== null ? MASK : masked(member, depth + 1),
-      ]),
+      .map(([name, member]) => [maskedText(name), maskedMember(name, member, depth)]),
   )
+}
+
+function maskedMember(name: string, member: unknown, depth: number): unknown {
+  const plain = name.toLowerCase().replace(/[^a-z]/g, '')
+  if (SECRET_NAME.test(plain) && member !== null) return MASK
+  if (EMAIL_NAME.test(plain) && typeof member === 'string') return maskedEmail(maskedText(member))
+  return masked(member, depth + 1)
+}
+
+/** The first character and the domain: enough to recognize an address that the reader knows. */
+function maskedEmail(address: string): string {
+  const at = address.lastIndexOf('@')
+  if (at < 0) return MASK
+  const [first = ''] = address.slice(0, at)
+  return `${first}${MASK}${address.slice(at)}`
 }
 
 export function maskedText(text: string): string {
   let shown = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
   for (const [pattern, replacement] of SECRET_VALUES) shown = shown.replace(pattern, replacement)
   return shown
-}
-
-function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name.toLowerCase().replace(/[^a-z]/g, ''))
 }

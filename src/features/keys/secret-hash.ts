@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { Fault } from '../../core/errors.ts'
 import { Semaphore } from '../../util/semaphore.ts'
 
@@ -5,10 +6,10 @@ import { Semaphore } from '../../util/semaphore.ts'
 const PARAMETERS = { memoryCost: 65_536, timeCost: 2, parallelism: 1 }
 
 /** Each computation occupies a thread and its memory for about a tenth of a second. */
-const CONCURRENT = 2
+const MAX_CONCURRENT = 2
 const MAX_WAITING = 200
 
-const permits = new Semaphore(CONCURRENT)
+const limited = limiter(concurrentHashes(availableParallelism()), MAX_WAITING)
 
 /** The hash of a secret, in the PHC string format. */
 export async function hashSecret(secret: string): Promise<string> {
@@ -21,12 +22,21 @@ export async function isSecretOf(phc: string, secret: string): Promise<boolean> 
   return limited(() => verify(phc, secret))
 }
 
-async function limited<T>(compute: () => Promise<T>): Promise<T> {
-  if (permits.waiting >= MAX_WAITING) throw new Fault('OVERLOADED')
-  const release = await permits.acquire()
-  try {
-    return await compute()
-  } finally {
-    release()
+/** How many hashes are computed at the same time: one core, if there are several, stays free for requests. */
+export function concurrentHashes(cores: number): number {
+  return Math.max(1, Math.min(MAX_CONCURRENT, cores - 1))
+}
+
+/** Runs at most `concurrent` computations at the same time. Those beyond `maxWaiting` are refused with OVERLOADED. */
+export function limiter(concurrent: number, maxWaiting: number) {
+  const permits = new Semaphore(concurrent)
+  return async <T>(compute: () => Promise<T>): Promise<T> => {
+    if (permits.waiting >= maxWaiting) throw new Fault('OVERLOADED')
+    const release = await permits.acquire()
+    try {
+      return await compute()
+    } finally {
+      release()
+    }
   }
 }

@@ -169,8 +169,8 @@ export class Endpoint {
     try {
       checkHostAndOrigin(request.headers, this.#options.guard)
       const listing = requestedListing(request.url ?? '', request.headers, this.#listing)
-      const proven = await this.#clients.authenticate(request, () =>
-        authenticator.ofHeaders(request.headers, request.socket),
+      const proven = await this.#clients.authenticate(request, (admit) =>
+        authenticator.ofHeaders(request.headers, request.socket, admit),
       )
       if (request.method === 'POST') {
         checkPost(request)
@@ -180,7 +180,9 @@ export class Endpoint {
       }
       const known =
         proven ??
-        (await this.#clients.authenticate(request, () => authenticator.ofToken(tokenOf(message?.body))))
+        (await this.#clients.authenticate(request, (admit) =>
+          authenticator.ofToken(tokenOf(message?.body), admit),
+        ))
       credential = known
       noteKeyUse(audit, known, origin, authenticator.allowsAnonymous)
       endWithKey(this.#options, response, known)

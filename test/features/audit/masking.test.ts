@@ -38,6 +38,20 @@ describe('masking', () => {
     expect(shown).toContain('before ')
   })
 
+  it.each([
+    ['anna@example.com', 'a***@example.com'],
+    ['"odd@local"@example.com', '"***@example.com'],
+    ['@example.com', '***@example.com'],
+    ['no address', '***'],
+  ])('the email address %s is shown as %s', (address, shown) => {
+    expect(masked({ email: address, nested: [{ 'Email-Address': address }], principal: address })).toEqual({
+      email: shown,
+      nested: [{ 'Email-Address': shown }],
+      principal: address,
+    })
+    expect(masked({ email: null })).toEqual({ email: null })
+  })
+
   it('deep and large values are cut', () => {
     const deep = JSON.parse(`${'['.repeat(50)}1${']'.repeat(50)}`)
     expect(JSON.stringify(masked(deep)).length).toBeLessThan(50)
