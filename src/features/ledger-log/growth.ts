@@ -40,12 +40,12 @@ export async function growTree(
   // A tree that was damaged must not be signed: no later checkpoint could be consistent with the earlier ones.
   if (!tree.root().equals(root)) throw new Error(damageText(tenant))
   const reader = new LeafReader({ log, archive }, tenant)
-  for (let rows = 1; tree.size - size < MAX_RECEIPTS; rows++) {
+  while (tree.size - size < MAX_RECEIPTS) {
     const run = await reader.next(tree.size, rowsPerTurn)
     if (run === undefined) break
     if (run.first !== tree.size + 1) throw new Error(gapText(tenant, tree.size + 1))
     tree.append(run.hashes)
-    if (rows % rowsPerTurn === 0) await nextTurn()
+    await nextTurn()
   }
   return tree.size === size ? undefined : { size: tree.size, root: tree.root(), tiles: tree.takeTiles() }
 }

@@ -1,4 +1,5 @@
 import { type LeafRun, leafRun } from '../../core/merkle/leaf.ts'
+import { HASH_BYTES } from '../../core/merkle/tree.ts'
 import type { LedgerLog, LogTenant } from '../../store/ledger-log.ts'
 import type { Archive } from '../retention/archive.ts'
 
@@ -31,6 +32,20 @@ export class LeafReader {
       const archived = await archive.committedFrom(this.#tenant.tenant, after + 1)
       if (archived.length > 0) return leafRun(this.#tenant, archived)
     }
-    return this.#stored.shift()
+    return this.#takeRun()
+  }
+
+  /** The stored runs up to the first gap, as one. */
+  #takeRun(): LeafRun | undefined {
+    const [first] = this.#stored
+    if (first === undefined) return undefined
+    let next = first.first
+    const gap = this.#stored.findIndex((run) => {
+      const isGap = run.first !== next
+      next += run.hashes.length / HASH_BYTES
+      return isGap
+    })
+    const runs = this.#stored.splice(0, gap < 0 ? this.#stored.length : gap)
+    return { first: first.first, hashes: Buffer.concat(runs.map(({ hashes }) => hashes)) }
   }
 }
