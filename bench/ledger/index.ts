@@ -53,7 +53,7 @@ async function measure(databases: Databases, store: StoreName, checkpointSeconds
   )
   const gate = openGate({
     store: await openStore(store, address),
-    ledgerLog: { checkpointSeconds, thread: (tenant, size) => thread.grow(tenant, size) },
+    ledgerLog: { checkpointSeconds, thread: (tenant, from) => thread.grow(tenant, from) },
     onError: (error) => console.error(error),
   })
   await lifecyclesPerSecond(gate, CALLERS, 1)

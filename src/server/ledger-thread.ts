@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import type { Database } from '../config/database.ts'
-import type { Growth } from '../features/ledger-log/growth.ts'
+import type { GrowFrom, Growth } from '../features/ledger-log/growth.ts'
 import type { TenantRef } from '../store/store.ts'
 
 export interface GrowthRequest {
   readonly tenant: TenantRef
-  readonly size: number
+  readonly from: GrowFrom
 }
 
 export type GrowthResponse =
@@ -29,8 +29,8 @@ export class LedgerThread {
     this.#database = database
   }
 
-  grow(tenant: TenantRef, size: number): Promise<Growth | undefined> {
-    const growing = this.#last.then(() => this.#ask({ tenant, size }))
+  grow(tenant: TenantRef, from: GrowFrom): Promise<Growth | undefined> {
+    const growing = this.#last.then(() => this.#ask({ tenant, from }))
     this.#last = growing.catch(() => {})
     return growing
   }

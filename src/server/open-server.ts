@@ -246,7 +246,7 @@ async function compose(
       name: server.ledger_name,
       signingKey: server.ledger_signing_key ?? undefined,
       checkpointSeconds: server.ledger_checkpoint_seconds,
-      thread: ledgerThread && ((tenant, size) => ledgerThread.grow(tenant, size)),
+      thread: ledgerThread && ((tenant, from) => ledgerThread.grow(tenant, from)),
     },
     rateLimits: rateLimits.options,
     retention: retentionOf(config),

@@ -71,6 +71,16 @@ it('asyncgate proves receipts, verifies them offline and verifies the ledger of 
   expect((await cli([...keeping.slice(0, -1), again.url])).stdout).toContain('has 3 receipts')
   await again.stop()
 
+  await rawSql({ file }, "UPDATE ledger_tiles SET hashes = x'00'")
+  const repairing = ['verify', 'ledger', '--tenant', 'default', '--repair-tree']
+  expect((await cli(['verify', 'ledger'], env)).code).toBe(1)
+  expect(await cli(repairing, env)).toMatchObject({
+    code: 0,
+    stdout:
+      'default: 1 tiles of the stored tree were repaired.\n' +
+      'default: 3 receipts are intact; checkpoints cover 3 of them.\n',
+  })
+
   await rawSql({ file }, 'DELETE FROM ledger WHERE first = 2')
   const bad = await cli(['verify', 'ledger', '--tenant', 'default', '--checkpoint', keptFile], env)
   expect(bad).toMatchObject({

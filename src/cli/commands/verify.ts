@@ -6,7 +6,7 @@ import { verifyWorkerSignature } from '../../client/worker-signature.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { text, texts } from '../input.ts'
+import { flag, text, texts } from '../input.ts'
 import { onDatabase, REGISTRY_OPTIONS } from '../key-registry.ts'
 import { warn } from '../output.ts'
 import { ledgerFailure } from './receipt-proofs.ts'
@@ -79,12 +79,15 @@ const verifyLedger = command({
     tenant: text('NAME', 'only this tenant; default all'),
     key: KEY,
     checkpoint: texts('FILE', 'a checkpoint of the tenant that was kept elsewhere; needs --tenant'),
+    'repair-tree': flag('compute a damaged tree again, if the receipts are the ones that were signed'),
   },
-  notes: () => 'It reads the database, with or without a running server.',
+  notes: () =>
+    'It works on the database, with or without a running server, and changes it only with --repair-tree.',
   async run(input, output) {
     const [tenant, trusted, files] = [input.text('tenant'), input.texts('key'), input.texts('checkpoint')]
     if (files.length > 0 && tenant === undefined) throw input.usageError('--checkpoint needs --tenant.')
     const kept = await Promise.all(files.map((path) => readText(path)))
+    const repair = input.flag('repair-tree')
     let isBad = false
     await onDatabase(input, async (gate) => {
       const open = async (note: string, name: string) => {
@@ -95,10 +98,13 @@ const verifyLedger = command({
         return { size: checkpoint.size, root: Buffer.from(checkpoint.root) }
       }
       const reports = []
-      for await (const report of gate.verifyLedgers(tenant, { open, kept })) {
+      for await (const report of gate.verifyLedgers(tenant, { open, kept, repair })) {
         reports.push(report)
-        const { receipts, signed, problem } = report
+        const { receipts, signed, problem, repaired_tiles } = report
         if (problem !== undefined) isBad = true
+        if (repaired_tiles !== undefined) {
+          output.print(`${report.tenant}: ${repaired_tiles} tiles of the stored tree were repaired.`)
+        }
         output.print(
           problem === undefined
             ? `${report.tenant}: ${receipts} receipts are intact; checkpoints cover ${signed} of them.`

@@ -32,6 +32,12 @@ export function signCheckpoint(origin: string, { size, root }: TreeHead, keys: r
   return `${body}\n${lines.join('')}`
 }
 
+/** The head in a checkpoint that was signed here. Whether the signature is valid is not checked. */
+export function headIn(note: string): TreeHead {
+  const [, size, root = ''] = note.split('\n')
+  return { size: Number(size), root: Buffer.from(root, 'base64') }
+}
+
 /** The public key of a log in the text form of signed notes. */
 export function verifierKey(origin: string, publicKey: Buffer): string {
   const typed = Buffer.concat([Buffer.of(ED25519), publicKey])

@@ -1,7 +1,8 @@
-import { EMPTY_ROOT, HASH_BYTES, nodeHash, type Range } from './tree.ts'
+import { EMPTY_ROOT, foldedRoot, HASH_BYTES, nodeHash, type Range } from './tree.ts'
 
 /** How many hashes a full tile has. Each is the root of a subtree of `TILE_WIDTH ** level` leaves. */
 export const TILE_WIDTH = 64
+export const TILE_BYTES = TILE_WIDTH * HASH_BYTES
 
 export interface TileKey {
   readonly level: number
@@ -46,6 +47,21 @@ export function edgeOf(size: number): TileKey[] {
   return keys
 }
 
+/** How many tiles a tree of `size` leaves has, and how many bytes are in them. */
+export function sizeOfTree(size: number): { readonly tiles: number; readonly bytes: number } {
+  let [tiles, bytes] = [0, 0]
+  for (let count = size; count > 0; count = Math.floor(count / TILE_WIDTH)) {
+    tiles += Math.ceil(count / TILE_WIDTH)
+    bytes += count * HASH_BYTES
+  }
+  return { tiles, bytes }
+}
+
+/** Whether a tree of `size` leaves has such a tile. */
+export function hasTile(size: number, { level, n }: TileKey): boolean {
+  return level >= 0 && n >= 0 && n * TILE_WIDTH < Math.floor(size / TILE_WIDTH ** level)
+}
+
 /** The root of a subtree: of the leaves from `start`, which is a multiple of the next power of two, up to `end`. */
 export function rootOf({ start, end }: Range, find: FindTile): Buffer {
   const parts = fullParts(start, end)
@@ -86,33 +102,7 @@ function rootInTile(place: Place, find: FindTile): Buffer {
   const tile = find(place)
   const end = (place.first + place.count) * HASH_BYTES
   if (tile === undefined || tile.hashes.length < end) throw new MissingTile(place)
-  return folded(hashesIn(tile.hashes.subarray(place.first * HASH_BYTES, end)))
-}
-
-export function hashesIn(bytes: Buffer): Buffer[] {
-  const hashes: Buffer[] = []
-  for (let at = 0; at < bytes.length; at += HASH_BYTES) hashes.push(bytes.subarray(at, at + HASH_BYTES))
-  return hashes
-}
-
-/** The root above hashes whose number is a power of two. */
-function folded(row: readonly Buffer[]): Buffer {
-  let above = row
-  while (above.length > 1) above = paired(above)
-  return above[0] ?? EMPTY_ROOT
-}
-
-function paired(row: readonly Buffer[]): Buffer[] {
-  const above: Buffer[] = []
-  let left: Buffer | undefined
-  for (const hash of row) {
-    if (left === undefined) left = hash
-    else {
-      above.push(nodeHash(left, hash))
-      left = undefined
-    }
-  }
-  return above
+  return foldedRoot(tile.hashes.subarray(place.first * HASH_BYTES, end))
 }
 
 /** What was stored about a tree does not suffice for what was asked. */
@@ -127,21 +117,21 @@ function nameOf({ level, n }: TileKey): string {
   return `${level}/${n}`
 }
 
-/** A tree that grows. It has its right edge, and the tiles that were changed since they were taken. */
+/** A tree that grows. It has its right edge, and the tiles that were filled since they were taken. */
 export class GrowingTree {
   #size: number
-  /** The hashes of the tile at the right edge, by level. */
-  readonly #edge: Buffer[][] = []
+  /** The tile at the right edge, by level. It has room for a full one. */
+  readonly #edge: Buffer[] = []
   readonly #full: Tile[] = []
 
   /** Continues a tree of `size` leaves, of which `find` has the edge. */
   constructor(size = 0, find: FindTile = () => undefined) {
     this.#size = size
     for (const key of edgeOf(size)) {
-      const count = Math.floor(size / TILE_WIDTH ** key.level) % TILE_WIDTH
-      const hashes = hashesIn(find(key)?.hashes ?? Buffer.alloc(0)).slice(0, count)
-      if (hashes.length < count) throw new MissingTile(key)
-      this.#edge[key.level] = hashes
+      const stored = find(key)?.hashes ?? Buffer.alloc(0)
+      const length = this.#lengthAt(key.level)
+      if (stored.length < length) throw new MissingTile(key)
+      stored.copy(this.#tileAt(key.level), 0, 0, length)
     }
   }
 
@@ -149,16 +139,14 @@ export class GrowingTree {
     return this.#size
   }
 
-  append(leaf: Buffer): void {
-    this.#size++
-    for (let [level, hash] = [0, leaf]; ; level++) {
-      this.#edge[level] ??= []
-      const row = this.#edge[level] ?? []
-      row.push(hash)
-      if (row.length < TILE_WIDTH) return
-      this.#full.push({ level, n: this.#size / TILE_WIDTH ** (level + 1) - 1, hashes: Buffer.concat(row) })
-      this.#edge[level] = []
-      hash = folded(row)
+  /** Appends the hashes of leaves. */
+  append(leaves: Buffer): void {
+    for (let at = 0; at < leaves.length; ) {
+      const start = this.#lengthAt(0)
+      const copied = leaves.copy(this.#tileAt(0), start, at)
+      at += copied
+      this.#size += copied / HASH_BYTES
+      if (start + copied === TILE_BYTES) this.#fill()
     }
   }
 
@@ -168,14 +156,45 @@ export class GrowingTree {
 
   /** The tiles that were filled since the last call, and those at the edge. */
   takeTiles(): Tile[] {
-    return [...this.#full.splice(0), ...this.edge()]
+    return [...this.takeFull(), ...this.edge()]
+  }
+
+  /** The tiles that were filled since the last call. */
+  takeFull(): Tile[] {
+    return this.#full.splice(0)
   }
 
   /** The tiles that are not full. */
   edge(): Tile[] {
-    return this.#edge.flatMap((row, level) => {
-      const n = Math.floor(this.#size / TILE_WIDTH ** (level + 1))
-      return row.length === 0 ? [] : [{ level, n, hashes: Buffer.concat(row) }]
-    })
+    return edgeOf(this.#size).map(({ level, n }) => ({
+      level,
+      n,
+      hashes: Buffer.from(this.#tileAt(level).subarray(0, this.#lengthAt(level))),
+    }))
+  }
+
+  /** The last leaf has filled its tile, and perhaps tiles above it. */
+  #fill(): void {
+    for (let level = 0; ; level++) {
+      const hashes = Buffer.from(this.#tileAt(level))
+      const n = this.#size / TILE_WIDTH ** (level + 1) - 1
+      this.#full.push({ level, n, hashes })
+      const place = (n % TILE_WIDTH) * HASH_BYTES
+      foldedRoot(hashes).copy(this.#tileAt(level + 1), place)
+      if (place + HASH_BYTES < TILE_BYTES) return
+    }
+  }
+
+  /** How many bytes of a level are at the edge. */
+  #lengthAt(level: number): number {
+    return (Math.floor(this.#size / TILE_WIDTH ** level) % TILE_WIDTH) * HASH_BYTES
+  }
+
+  #tileAt(level: number): Buffer {
+    const known = this.#edge[level]
+    if (known !== undefined) return known
+    const tile = Buffer.alloc(TILE_BYTES)
+    this.#edge[level] = tile
+    return tile
   }
 }

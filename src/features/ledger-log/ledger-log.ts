@@ -1,4 +1,10 @@
-import { inclusionProofText, originOf, signCheckpoint, verifierKey } from '../../core/merkle/checkpoint.ts'
+import {
+  headIn,
+  inclusionProofText,
+  originOf,
+  signCheckpoint,
+  verifierKey,
+} from '../../core/merkle/checkpoint.ts'
 import { leafText } from '../../core/merkle/leaf.ts'
 import { readLogKeys } from '../../core/merkle/log-key.ts'
 import { rootOf, tilesFor, tilesIn } from '../../core/merkle/tiles.ts'
@@ -8,13 +14,15 @@ import type { StoredCheckpoint } from '../../store/ledger-log.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { hourOf } from '../../store/usage.ts'
 import type { Archive } from '../retention/archive.ts'
-import { type GrowTree, type Growth, growTree } from './growth.ts'
+import { type GrowFrom, type GrowTree, type Growth, growTree } from './growth.ts'
 import { LogKeys } from './log-keys.ts'
 
 /** New receipts from which on the thread is used. Fewer take less time than it needs to start. */
 const THREAD_FROM = 1_000
 
 const DEFAULT_NAME = 'asyncgate'
+
+const EMPTY: GrowFrom = { size: 0, root: EMPTY_ROOT }
 
 export interface LedgerLogOptions {
   /** The name of this installation in the names of its logs. */
@@ -117,7 +125,7 @@ export class LedgerLogs {
     const { ledgerLog } = this.#engine.store
     let latest = await this.latest(tenant)
     for (;;) {
-      const growth = await this.#grow(tenant, latest?.size ?? 0)
+      const growth = await this.#grow(tenant, latest === undefined ? EMPTY : headIn(latest.note))
       if (growth === undefined) return latest
       const tiles = growth.tiles.map((tile) => ({ ...tile, hashes: Buffer.from(tile.hashes) }))
       latest = await this.#sign(tenant, growth.size, Buffer.from(growth.root))
@@ -126,12 +134,12 @@ export class LedgerLogs {
   }
 
   /** If the thread cannot do it, this one does, or says why not. */
-  async #grow(tenant: TenantRef, size: number): Promise<Growth | undefined> {
+  async #grow(tenant: TenantRef, from: GrowFrom): Promise<Growth | undefined> {
     const { ledgerLog: log, reads } = this.#engine.store
-    const here = () => growTree({ log, archive: this.#archive }, tenant, size)
+    const here = () => growTree({ log, archive: this.#archive }, tenant, from)
     if (this.#thread === undefined) return here()
     const { seq } = await reads.counters(tenant.tenant)
-    return seq - size < THREAD_FROM ? here() : this.#thread(tenant, size).catch(here)
+    return seq - from.size < THREAD_FROM ? here() : this.#thread(tenant, from).catch(here)
   }
 
   async #sign({ name }: TenantRef, size: number, root: Buffer): Promise<StoredCheckpoint> {

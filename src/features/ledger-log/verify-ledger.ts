@@ -1,12 +1,12 @@
 import type { TreeHead } from '../../core/merkle/checkpoint.ts'
-import { type CommittedReceipt, leafText } from '../../core/merkle/leaf.ts'
-import { GrowingTree, TILE_WIDTH, type Tile } from '../../core/merkle/tiles.ts'
-import { HASH_BYTES, leafHash } from '../../core/merkle/tree.ts'
+import type { LeafRun } from '../../core/merkle/leaf.ts'
+import { GrowingTree, sizeOfTree, TILE_WIDTH, type Tile } from '../../core/merkle/tiles.ts'
+import { HASH_BYTES } from '../../core/merkle/tree.ts'
 import type { StoredCheckpoint } from '../../store/ledger-log.ts'
 import { type Store, StoreError, type TenantRef } from '../../store/store.ts'
 import { messageOf } from '../../util/error-message.ts'
 import type { Archive } from '../retention/archive.ts'
-import { ReceiptReader } from './receipt-reader.ts'
+import { LeafReader } from './leaf-reader.ts'
 import { StoredLeaves } from './stored-leaves.ts'
 
 const ROWS = 32
@@ -45,16 +45,20 @@ class Mismatch extends Error {
   }
 }
 
-/**
- * Computes the log of a tenant again from its receipts, and compares it with the stored tree and with every checkpoint,
- * and with those in `kept`, which were stored elsewhere.
- */
+export interface VerifyOptions {
+  /** Checkpoints that were stored elsewhere. */
+  readonly kept?: readonly string[] | undefined
+  /** Compare only receipts with checkpoints, not the stored tree, which follows from the receipts. */
+  readonly ignoreTree?: boolean
+}
+
+/** Computes the log of a tenant again from its receipts, and compares it with the stored tree and with every checkpoint. */
 export async function verifyLedger(
   deps: Deps,
   tenant: TenantRef,
-  kept: readonly string[] = [],
+  { kept = [], ignoreTree = false }: VerifyOptions = {},
 ): Promise<LedgerReport> {
-  const run = new Verification(deps, tenant)
+  const run = new Verification(deps, tenant, ignoreTree)
   try {
     await run.readAll(kept)
     return run.report()
@@ -69,7 +73,8 @@ class Verification {
   readonly #tenant: TenantRef
   readonly #tree = new GrowingTree()
   readonly #leaves: StoredLeaves
-  readonly #receipts: ReceiptReader
+  readonly #reader: LeafReader
+  readonly #ignoreTree: boolean
   /** Signed heads that the tree has not reached, smallest first. */
   #ahead: TreeHead[] = []
   #signed = 0
@@ -77,11 +82,13 @@ class Verification {
   /** The first receipt whose stored hash differs from the computed one. */
   #suspect: number | undefined
 
-  constructor(deps: Deps, tenant: TenantRef) {
+  constructor(deps: Deps, tenant: TenantRef, ignoreTree: boolean) {
+    const { ledgerLog: log } = deps.store
     this.#deps = deps
     this.#tenant = tenant
-    this.#leaves = new StoredLeaves(deps.store.ledgerLog, tenant.tenant)
-    this.#receipts = new ReceiptReader(deps.store.ledgerLog, deps.archive, tenant.tenant)
+    this.#ignoreTree = ignoreTree
+    this.#leaves = new StoredLeaves(log, tenant.tenant)
+    this.#reader = new LeafReader({ log, archive: deps.archive }, tenant)
   }
 
   report(): LedgerReport {
@@ -98,15 +105,9 @@ class Verification {
     await this.#openCheckpoints(kept)
     const end = this.#ahead.at(-1)?.size ?? 0
     await this.#reached()
-    for (let isLast = false; !isLast; ) {
-      const page = await this.#page()
-      await this.#leaves.read(this.#tree.size, Math.min(end, this.#tree.size + page.length))
-      for (const committed of page) {
-        this.#add(committed, end)
-        if (this.#ahead[0]?.size === this.#tree.size) await this.#reached()
-      }
+    for (let run = await this.#next(); run !== undefined; run = await this.#next()) {
+      await this.#add(run, end)
       await this.#compareTiles(end)
-      isLast = page.length === 0
     }
     const missing = Math.max(last, this.#ahead.at(-1)?.size ?? 0)
     const { size } = this.#tree
@@ -116,6 +117,22 @@ class Verification {
         `The receipts from ${size + 1} to ${missing} are missing.`,
       )
     }
+    if (!this.#ignoreTree) await this.#compareSize(end)
+  }
+
+  /** The stored tree must have nothing else than what was compared. */
+  async #compareSize(end: number): Promise<void> {
+    const { ledgerLog } = this.#deps.store
+    const { tiles, bytes } = await ledgerLog.treeSize(this.#tenant.tenant)
+    const expected = sizeOfTree(end)
+    if (tiles === expected.tiles && bytes === expected.bytes) return
+    // A server that runs may have stored more, together with another checkpoint.
+    const latest = await ledgerLog.latest(this.#tenant.tenant)
+    if (latest !== undefined && latest.size > end) return
+    throw new Mismatch(
+      end + 1,
+      'The stored tree has more than the last checkpoint covers: it was changed, or a checkpoint is missing.',
+    )
   }
 
   async #openCheckpoints(kept: readonly string[]): Promise<void> {
@@ -146,14 +163,14 @@ class Verification {
     }
   }
 
-  /** The next receipts. If one of several rows cannot be read, those before it are returned first. */
-  async #page(): Promise<readonly CommittedReceipt[]> {
+  /** The next leaves. If one of several rows cannot be read, those before it are returned first. */
+  async #next(): Promise<LeafRun | undefined> {
     let failure: unknown
     // The first of the rows may be the one with the receipt that was read last.
     for (const rows of [ROWS, 2, 1]) {
       try {
-        const page = await this.#receipts.next(this.#tree.size, rows)
-        if (page.length > 0 || failure === undefined) return page
+        const run = await this.#reader.next(this.#tree.size, rows)
+        if (run !== undefined || failure === undefined) return run
       } catch (error) {
         if (error instanceof StoreError) throw error
         failure = error
@@ -162,28 +179,31 @@ class Verification {
     throw this.#unreadable(failure)
   }
 
-  #add(committed: CommittedReceipt, end: number): void {
+  /** Appends leaves, and stops at each size of which there is a checkpoint. */
+  async #add({ first, hashes }: LeafRun, end: number): Promise<void> {
     const expected = this.#tree.size + 1
-    const { seq } = committed.receipt
-    if (seq !== expected) {
+    if (first !== expected) {
       throw new Mismatch(
         this.#suspect ?? expected,
-        seq > expected ? `Receipt ${expected} is missing.` : `Receipt ${seq} occurs twice.`,
+        first > expected ? `Receipt ${expected} is missing.` : `Receipt ${first} occurs twice.`,
       )
     }
-    const leaf = this.#leafOf(committed)
-    if (seq <= end && this.#suspect === undefined && !leaf.equals(this.#leaves.at(seq - 1))) {
-      this.#suspect = seq
+    await this.#compareLeaves(hashes, end)
+    for (let at = 0; at < hashes.length; ) {
+      const wanted = ((this.#ahead[0]?.size ?? Number.POSITIVE_INFINITY) - this.#tree.size) * HASH_BYTES
+      const part = hashes.subarray(at, at + Math.min(wanted, hashes.length - at))
+      this.#tree.append(part)
+      at += part.length
+      if (part.length === wanted) await this.#reached()
     }
-    this.#tree.append(leaf)
   }
 
-  #leafOf(committed: CommittedReceipt): Buffer {
-    try {
-      return leafHash(leafText(this.#tenant, committed))
-    } catch (error) {
-      throw this.#unreadable(error)
-    }
+  async #compareLeaves(hashes: Buffer, end: number): Promise<void> {
+    if (this.#ignoreTree || this.#suspect !== undefined) return
+    const { size } = this.#tree
+    const signed = hashes.subarray(0, Math.max(0, end - size) * HASH_BYTES)
+    const index = await this.#leaves.firstDifference(size, signed)
+    if (index !== undefined) this.#suspect = index + 1
   }
 
   #unreadable(error: unknown): Mismatch {
@@ -219,14 +239,13 @@ class Verification {
 
   /** Compares the full tiles above the leaves, and thereby lets go of all tiles. */
   async #compareTiles(end: number): Promise<void> {
-    const computed = this.#tree
-      .takeTiles()
-      .filter(({ level, hashes }) => level > 0 && hashes.length === TILE_WIDTH * HASH_BYTES)
-    await this.#compare(computed.filter((tile) => firstSeq(tile) + TILE_WIDTH ** (tile.level + 1) - 1 <= end))
+    const above = this.#tree.takeFull().filter(({ level }) => level > 0)
+    await this.#compare(above.filter((tile) => firstSeq(tile) + TILE_WIDTH ** (tile.level + 1) - 1 <= end))
   }
 
   /** The stored tiles may have more hashes than the computed ones. */
   async #compare(computed: readonly Tile[]): Promise<void> {
+    if (this.#ignoreTree || computed.length === 0) return
     const stored = await this.#deps.store.ledgerLog.tiles(this.#tenant.tenant, computed)
     for (const tile of computed) {
       const same = stored.find(({ level, n }) => level === tile.level && n === tile.n)

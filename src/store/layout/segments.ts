@@ -1,10 +1,10 @@
-import { createHmac } from 'node:crypto'
 import { erasedBody, storedCommitment } from '../../core/commitment.ts'
 import type { CanonicalJson } from '../../core/json/json.ts'
 import type { CommittedReceipt } from '../../core/merkle/leaf.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
 import type { Random } from '../../util/random.ts'
+import { ERASED, LISTED, NONE, SALT_BYTES, SAME, SegmentText } from './segment-text.ts'
 
 /**
  * A row of `ledger`: receipts of a tenant with consecutive seqs that one commit wrote. One row instead of one per
@@ -15,7 +15,7 @@ import type { Random } from '../../util/random.ts'
  * no line breaks. A body that the segment has already is replaced by a reference to its line: those of a batch are often
  * equal.
  *
- * Every receipt has a secret salt. It is derived from one random text of its segment, until the body of a receipt of the
+ * Every receipt has a secret salt. The salts are derived from one random text of their segment, until the body of a receipt of the
  * segment is erased: then the others keep their salts in a list, and the random text is gone with that of the erased one.
  */
 export interface Segment {
@@ -26,15 +26,6 @@ export interface Segment {
   readonly instance: string
   readonly receipts: string
 }
-
-const NONE = '-'
-const SAME = '='
-/** Begins a body that stands for an erased one. */
-const ERASED = '~'
-/** Begins a list of salts; one text without it is what the salts are derived from. */
-const LISTED = ','
-
-const SALT_BYTES = 18
 
 /** The segments for receipts in the order of their seqs. A segment ends when its text has `maxLength` characters. */
 export function segmentsOf(receipts: readonly Receipt[], maxLength: number, random: Random): Segment[] {
@@ -116,20 +107,13 @@ export class OpenSegment {
   readonly first: number
   readonly last: number
   readonly #segment: Segment
-  readonly #lines: readonly string[]
-  readonly #names: readonly string[]
-  readonly #salts: string
+  readonly #text: SegmentText
 
   constructor(segment: Segment) {
-    const lines = segment.receipts.split('\n')
-    const [head = ''] = lines
-    const end = head.lastIndexOf(']') + 1
     this.#segment = segment
-    this.#lines = lines
-    this.#names = JSON.parse(head.slice(0, end))
-    this.#salts = head.slice(end + 1)
+    this.#text = new SegmentText(segment.receipts)
     this.first = segment.first
-    this.last = segment.first + lines.length - 2
+    this.last = segment.first + this.#text.count - 1
   }
 
   has(tenant: number, seq: number): boolean {
@@ -139,23 +123,22 @@ export class OpenSegment {
   /** The receipt of a seq from `first` to `last`. */
   at(seq: number): Receipt {
     const { tenant, created_at, instance } = this.#segment
-    const line = this.#lines[1 + seq - this.first] ?? ''
-    const [type, from, to, task, lease, schedule, parents = NONE] = line.split(' ', FIELDS)
-    const body = this.#body(seq)
-    const isErased = body.startsWith(ERASED)
+    const text = this.#text
+    text.select(seq - this.first)
+    const isErased = text.isErased()
     const receipt: Receipt = {
       tenant,
       seq,
       // Each place was written by `segmentsOf`, so the names are of these types.
-      receipt_type: this.#name(type) as ReceiptType,
+      receipt_type: text.name(text.type) as ReceiptType,
       created_at,
-      from: this.#name(from) as PrincipalKey,
-      to: this.#name(to) as PrincipalKey,
-      task_id: this.#nameOf(task),
-      lease_id: this.#nameOf(lease),
-      schedule_id: this.#nameOf(schedule),
-      parents: parents === NONE ? [] : parents.split(',').map(Number),
-      body: (isErased ? body.slice(1) : body) as CanonicalJson,
+      from: text.name(text.from) as PrincipalKey,
+      to: text.name(text.to) as PrincipalKey,
+      task_id: text.nameOrNull(text.task),
+      lease_id: text.nameOrNull(text.lease),
+      schedule_id: text.nameOrNull(text.schedule),
+      parents: text.parents(),
+      body: text.body() as CanonicalJson,
       instance,
     }
     return isErased ? { ...receipt, erased: true } : receipt
@@ -163,23 +146,13 @@ export class OpenSegment {
 
   /** The secret salt of a receipt; undefined if its body is erased. */
   salt(seq: number): string | undefined {
-    if (!this.#salts.startsWith(LISTED)) return saltOf(this.#salts, seq)
-    const salt = this.#salts.split(LISTED)[1 + seq - this.first]
-    return salt === NONE ? undefined : salt
+    return this.#text.salt(seq - this.first)
   }
 
   /** The receipt of a seq with the commitment to its body; undefined if the segment does not have it. */
   committed(seq: number): CommittedReceipt | undefined {
-    return this.has(this.#segment.tenant, seq) ? this.#commit(this.at(seq)) : undefined
-  }
-
-  /** Receipts above seq `from` in ascending order, each with the commitment to its body. */
-  *committedAfter(from: number): Generator<CommittedReceipt> {
-    for (const receipt of this.after(from)) yield this.#commit(receipt)
-  }
-
-  #commit(receipt: Receipt): CommittedReceipt {
-    const salt = this.salt(receipt.seq)
+    if (!this.has(this.#segment.tenant, seq)) return undefined
+    const [receipt, salt] = [this.at(seq), this.salt(seq)]
     return { receipt, commitment: storedCommitment(salt, receipt.body), salt }
   }
 
@@ -195,7 +168,7 @@ export class OpenSegment {
       const salt = this.salt(receipt.seq)
       if (salt === undefined || !isSelected(receipt)) {
         salts += LISTED + (salt ?? NONE)
-        writer.add(receipt, this.#body(receipt.seq))
+        writer.add(receipt, this.#text.storedBody(receipt.seq - this.first))
         continue
       }
       const body = erasedBody(salt, receipt.body, now)
@@ -221,16 +194,11 @@ export class OpenSegment {
       let salts = ''
       for (; seq <= this.last && !seqs.has(seq); seq++) {
         salts += LISTED + (this.salt(seq) ?? NONE)
-        writer.add(this.at(seq), this.#body(seq))
+        writer.add(this.at(seq), this.#text.storedBody(seq - this.first))
       }
       segments.push({ ...this.#segment, first, receipts: writer.text(salts) })
     }
     return segments
-  }
-
-  #body(seq: number): string {
-    const body = bodyOf(this.#lines[1 + seq - this.first])
-    return body.startsWith(SAME) ? bodyOf(this.#lines[1 + Number(body.slice(1))]) : body
   }
 
   /** Those from above `from` in ascending order. */
@@ -242,17 +210,6 @@ export class OpenSegment {
   *before(from: number): Generator<Receipt> {
     for (let seq = Math.min(this.last, from - 1); seq >= this.first; seq--) yield this.at(seq)
   }
-
-  #nameOf(place: string | undefined): string | null {
-    return place === NONE ? null : this.#name(place)
-  }
-
-  #name(place: string | undefined): string {
-    const name = this.#names[Number(place)]
-    if (name === undefined)
-      throw new Error(`a receipt after ${this.first} names ${place}, which its segment does not have`)
-    return name
-  }
 }
 
 interface Erased {
@@ -261,20 +218,4 @@ interface Erased {
   readonly count: number
   /** By how much all bodies became shorter. */
   readonly bytes: number
-}
-
-function saltOf(salts: string, seq: number): string {
-  return createHmac('sha256', salts)
-    .update(String(seq))
-    .digest('hex')
-    .slice(0, 2 * SALT_BYTES)
-}
-
-/** How many fields stand before the body. */
-const FIELDS = 7
-
-function bodyOf(line = ''): string {
-  let start = 0
-  for (let field = 0; field < FIELDS; field++) start = line.indexOf(' ', start) + 1
-  return line.slice(start)
 }

@@ -1,7 +1,7 @@
 import { LedgerGuard, memoryCheckpoints } from '../../../src/client/ledger-guard.ts'
 import { openCheckpoint, verifyReceipt } from '../../../src/client/ledger-proof.ts'
 import type { Gate } from '../../../src/features/gate.ts'
-import type { LedgerReport } from '../../../src/features/ledger-log/verify-ledger.ts'
+import type { LedgerResult, LedgerVerification } from '../../../src/features/ledger-log/verify-ledgers.ts'
 import { admin } from '../../support/gates.ts'
 import { askMany, finish, hold, only } from '../../support/steps.ts'
 
@@ -17,13 +17,22 @@ export async function checkpoint(gate: Gate) {
 }
 
 /** Verifies all receipts of the default tenant. */
-export async function verified(gate: Gate, kept: readonly string[] = []): Promise<LedgerReport> {
+export async function verified(gate: Gate, kept: readonly string[] = []): Promise<LedgerResult> {
+  return verify(gate, { kept })
+}
+
+/** Verifies them, and repairs the stored tree if it can be. */
+export async function repaired(gate: Gate): Promise<LedgerResult> {
+  return verify(gate, { repair: true })
+}
+
+async function verify(gate: Gate, options: Omit<LedgerVerification, 'open'>): Promise<LedgerResult> {
   const open = async (note: string, tenant: string) => {
     const { size, root } = await openCheckpoint(note, await gate.ledgerLogs.verifierKeys(tenant))
     return { size, root: Buffer.from(root) }
   }
-  const reports: LedgerReport[] = []
-  for await (const report of gate.verifyLedgers('default', { open, kept })) reports.push(report)
+  const reports: LedgerResult[] = []
+  for await (const report of gate.verifyLedgers('default', { open, ...options })) reports.push(report)
   return only(reports)
 }
 

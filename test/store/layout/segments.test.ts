@@ -77,7 +77,7 @@ describe('segments of the ledger', () => {
   it('a receipt that names what its segment does not have is an error', () => {
     const [row] = segmentsOf([receipt({ tenant: 1, seq: 1 })], 100, RANDOM)
     if (row === undefined) throw new Error('there is no segment')
-    const broken = new OpenSegment({ ...row, receipts: row.receipts.replace(/^.*\n/, '[]\n') })
+    const broken = new OpenSegment({ ...row, receipts: row.receipts.replace(/^.*\n/, '[] 00\n') })
     expect(() => broken.at(1)).toThrow('which its segment does not have')
   })
 

@@ -318,7 +318,13 @@ async function useLedgerLog(log: LedgerLog, tenant: number): Promise<void> {
   await log.tiles(tenant, [tile(1), tile(2)])
   await log.latest(tenant)
   await log.checkpoints(tenant, 0, 1)
-  await log.receipts(tenant, 0, 1)
+  await log.leaves({ tenant, name: 'default', salt: '' }, 0, 1)
+  await log.listTiles(tenant, undefined, 1)
+  await log.treeSize(tenant)
+  await log.repairTiles(tenant, [
+    { ...tile(1), before: tile(1).hashes, after: tile(1).hashes },
+    { ...tile(9), before: undefined, after: tile(9).hashes },
+  ])
   await log.receipt(tenant, 1)
 }
 
