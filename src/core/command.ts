@@ -34,6 +34,7 @@ export interface Create extends TenantCommand {
   readonly timeout_seconds: number | null
   readonly deadline_at: number | null
   readonly retention_days: number | null
+  readonly escalation_class: number | null
   readonly delay_ms: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null

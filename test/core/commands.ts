@@ -55,6 +55,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   timeout_seconds: null,
   deadline_at: null,
   retention_days: null,
+  escalation_class: null,
   delay_ms: 0,
   session_id: null,
   labels: null,
