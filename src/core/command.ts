@@ -98,7 +98,7 @@ export interface Renew extends TenantCommand, LeaseClaim {
 
 export interface Release extends TenantCommand, LeaseClaim {
   readonly verb: 'release'
-  /** Used by the gateway: how long the task cannot be leased. */
+  /** How long the task cannot be leased. Callers cannot ask for it. */
   readonly pause_ms?: number
   /** Of the gateway: the instance that found the lease after its holder had died. The loss counts as an expiry. */
   readonly recovered_by?: string

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { type Caller, DEFAULT_TENANT, type PrincipalKey, type RequestOrigin } from '../core/principal.ts'
+import type { Confirmation } from '../engine/confirmation.ts'
 import type { CommitListener, TaskListener } from '../engine/events.ts'
 import type { AuditEvent } from './audit/port.ts'
 import { type Proven, type Refused, recordRefusal } from './audit/recording.ts'
@@ -156,6 +157,8 @@ export function openGate(options: GateOptions) {
     /** Writes an anomaly about the shared ledger. */
     reportLedgerAnomaly: (tenant: string, anomaly: LedgerAnomaly) =>
       reportLedgerAnomaly(engine, tenant, anomaly),
+    /** From now on the answers to callers wait until the changes are confirmed. */
+    useConfirmation: (confirmation: Confirmation) => engine.useConfirmation(confirmation),
     /** Usage of the tenants. */
     usage: {
       /** Writes what this process has counted. */

@@ -10,14 +10,19 @@ import type { TenantRef } from '../store/store.ts'
 import type { CanonicalReceipt, Profile } from './shape.ts'
 import { fitted } from './sizes.ts'
 
-/** The types that can have a counterpart in the shared ledger. All of them belong to a task. */
-export const FORWARDED_TYPES: ReadonlySet<ReceiptType> = new Set([
+const TYPES: ReadonlySet<ReceiptType> = new Set([
   'task.accepted',
   'task.completed',
   'task.failed',
   'task.canceled',
   'task.escalated',
 ])
+const TYPES_WITH_ASSIGNED: ReadonlySet<ReceiptType> = new Set([...TYPES, 'task.assigned'])
+
+/** The types that can have a counterpart in the shared ledger. All of them belong to a task. */
+export function forwardedTypes({ forwardsAssigned }: Target): ReadonlySet<ReceiptType> {
+  return forwardsAssigned ? TYPES_WITH_ASSIGNED : TYPES
+}
 
 /** The types of receipts about a task that decide how a later one is rendered. */
 export const HISTORY_TYPES: readonly ReceiptType[] = [
@@ -42,13 +47,15 @@ export interface Target {
   readonly profile: Profile
   /** The tenant of the shared ledger. */
   readonly tenantId: string
+  /** Whether new tasks are sent too. Only in 1.0: in 1.1 a task would then have no way to its worker. */
+  readonly forwardsAssigned?: boolean
 }
 
 /** The receipt in the format of the shared ledger; undefined if it has no counterpart there. */
 export function canonicalReceipt(source: Source, target: Target): CanonicalReceipt | undefined {
   const { tenant, receipt, record } = source
   const past = pastOf(source)
-  if (!isForwarded(receipt, past, target.profile)) return undefined
+  if (!isForwarded(receipt, past, target)) return undefined
   const plain = ledgerReceipt(tenant, receipt, record, past.claim)
   const owner = nameOf(plain.from_principal)
   const isEscalation = plain.phase === 'escalate'
@@ -104,8 +111,14 @@ function pastOf({ receipt, history, escalatedTo }: Source): Past {
   }
 }
 
-function isForwarded({ receipt_type, parents }: Receipt, past: Past, profile: Profile): boolean {
+function isForwarded(
+  { receipt_type, parents }: Receipt,
+  past: Past,
+  { profile, forwardsAssigned = false }: Target,
+): boolean {
   switch (receipt_type) {
+    case 'task.assigned':
+      return forwardsAssigned && profile === '1.0'
     case 'task.accepted':
       // A later claim of the same task is an offer of work and takes over its obligation. In 1.0 an escalation ends the
       // obligation, so that the next claim opens another one.
