@@ -38,11 +38,11 @@ export const receiptgateTable = z.object({
   ),
   receipt_consistency_mode: oneOf('eventual', 'strict').default(
     'eventual',
-    'eventual: no operation waits for the ReceiptGate. strict: an operation succeeds only once the ReceiptGate has accepted its receipts.',
+    'Whether an operation succeeds only once the ReceiptGate has accepted its receipts (strict), or does not wait for it (eventual).',
   ),
   receiptgate_accept_mode: oneOf('async', 'sync').default(
     'async',
-    'sync: a claim returns a task only once the ReceiptGate has accepted its receipt. RECEIPT_CONSISTENCY_MODE=strict includes it.',
+    'Whether a claim returns a task only once the ReceiptGate has accepted its receipt (sync). RECEIPT_CONSISTENCY_MODE=strict includes it.',
   ),
   receiptgate_wait_ms: integer(10, 60_000).default(
     5_000,
@@ -51,6 +51,10 @@ export const receiptgateTable = z.object({
   receiptgate_forward_assigned: boolean.default(
     false,
     'Also send a receipt for each new task, as accepted by asyncgate. Only for RECEIPTGATE_SCHEMA_PROFILE=1.0.',
+  ),
+  receiptgate_reconcile_seconds: integer(0, 86_400).default(
+    0,
+    'Interval at which completions that workers have written to the ReceiptGate are looked for; 0: never. See docs/ledger.md.',
   ),
   receiptgate_emission_timeout_ms: integer(10, 60_000).default(
     500,
@@ -103,6 +107,8 @@ export interface ReceiptgateConfig {
   /** Which operations wait for the ReceiptGate. */
   readonly waits: 'never' | 'claims' | 'always'
   readonly waitMs: number
+  /** 0 if completions are not looked for. */
+  readonly reconcileMs: number
   readonly timeoutMs: number
   readonly retryMs: number
   readonly maxTries: number
@@ -130,6 +136,7 @@ export function receiptgateOf(values: ReceiptgateValues): ReceiptgateConfig | nu
     forwardsAssigned: values.receiptgate_forward_assigned,
     waits: waitsOf(values),
     waitMs: values.receiptgate_wait_ms,
+    reconcileMs: values.receiptgate_reconcile_seconds * 1000,
     timeoutMs: values.receiptgate_emission_timeout_ms,
     retryMs: values.receiptgate_retry_interval_seconds * 1000,
     maxTries: values.receiptgate_max_retries,

@@ -166,6 +166,22 @@ export interface Cancel extends TenantCommand {
   readonly reason: string | null
 }
 
+/** The shared ledger has the report of a worker that holds or held the task. */
+export interface Reconcile extends TenantCommand {
+  readonly verb: 'reconcile'
+  readonly task_id: string
+  readonly holder: PrincipalKey
+  readonly outcome:
+    | {
+        readonly kind: 'succeeded'
+        readonly result: CanonicalJson
+        readonly artifacts: CanonicalJson
+        readonly result_summary: string | null
+        readonly completion_metadata: CanonicalJson
+      }
+    | { readonly kind: 'failed'; readonly error: CanonicalJson }
+}
+
 /** The clock has reached a task's wake time: a lease lapsed or a delay is over. */
 export interface Wake extends TenantCommand {
   readonly verb: 'wake'
@@ -275,6 +291,7 @@ export type Command =
   | Ask
   | Answer
   | Cancel
+  | Reconcile
   | Wake
   | Acknowledge
   | RecordSchedule
@@ -328,6 +345,8 @@ export interface Answers {
     seq: number
   }
   cancel: { ok: boolean; status: Status }
+  /** Not ended if it had ended before, does not exist, or waits for an answer. */
+  reconcile: { ended: boolean; status: Status | null }
   wake: { status: Status | null }
   acknowledge: { seq: number }
   record_schedule: { seq: number }

@@ -407,7 +407,7 @@ export const ERRORS = {
     http: 503,
     retryable: true,
     message: 'ReceiptGate has not accepted the receipt of this change.',
-    hint: 'details.committed says whether the change was made. Send the same request again after details.retry_after_seconds: with the same idempotency_key or lease a change that was made is not made twice.',
+    hint: 'Read in details.committed whether the change was made. Send the same request again after details.retry_after_seconds: with the same idempotency_key or lease a change that was made is not made twice.',
   },
   LEDGER_REFUSED: {
     http: 502,

@@ -12,6 +12,7 @@ import { findLease } from './leases/lease-call.ts'
 import { type LedgerVerification, verifyLedgers } from './ledger-log/verify-ledgers.ts'
 import { type ClientDecision, decideInClient } from './questions/client-decision.ts'
 import { type LedgerAnomaly, reportLedgerAnomaly } from './receipts/ledger-anomaly.ts'
+import { type RemoteCompletion, reconcileTask } from './receipts/reconcile.ts'
 import { openResult } from './results/open-result.ts'
 import type { ResultContent } from './results/result-store.ts'
 import { uploadResult } from './results/upload-result.ts'
@@ -159,6 +160,9 @@ export function openGate(options: GateOptions) {
       reportLedgerAnomaly(engine, tenant, anomaly),
     /** From now on the answers to callers wait until the changes are confirmed. */
     useConfirmation: (confirmation: Confirmation) => engine.useConfirmation(confirmation),
+    /** Ends a task that its worker has ended in the shared ledger. */
+    reconcileTask: async (tenant: string, completion: RemoteCompletion) =>
+      reconcileTask(services, await engine.tenant(tenant), completion),
     /** Usage of the tenants. */
     usage: {
       /** Writes what this process has counted. */

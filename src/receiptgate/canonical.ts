@@ -1,6 +1,6 @@
 import { receiptId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json/json.ts'
-import { type PrincipalKey, parsePrincipalKey } from '../core/principal.ts'
+import { GATE, type PrincipalKey, parsePrincipalKey } from '../core/principal.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import { isoOrNull } from '../core/time.ts'
 import { ledgerReceipt } from '../features/receipts/ledger-receipt.ts'
@@ -112,10 +112,12 @@ function pastOf({ receipt, history, escalatedTo }: Source): Past {
 }
 
 function isForwarded(
-  { receipt_type, parents }: Receipt,
+  { receipt_type, parents, from, lease_id }: Receipt,
   past: Past,
   { profile, forwardsAssigned = false }: Target,
 ): boolean {
+  // Every report of a worker names its lease, except for one that the shared ledger had first.
+  const isReconciled = lease_id === null && from !== GATE
   switch (receipt_type) {
     case 'task.assigned':
       return forwardsAssigned && profile === '1.0'
@@ -125,8 +127,9 @@ function isForwarded(
       return past.claims === 0 || (profile === '1.0' && isAfter(past.escalation, past.claim))
     case 'task.completed':
       // A success that does not locate its result leaves the obligation open until the worker repeats it.
-      return parents.length > 0 && isOpen(past, profile)
+      return parents.length > 0 && isOpen(past, profile) && !isReconciled
     case 'task.failed':
+      return isOpen(past, profile) && !isReconciled
     case 'task.canceled':
     case 'task.escalated':
       return isOpen(past, profile)
@@ -151,7 +154,7 @@ function causeOf({ tenant, receipt }: Source, past: Past): string | undefined {
 }
 
 /** `NA` and `TBD` mean that there is no value, so a principal with such a name is written with its kind. */
-function nameOf(id: string): string {
+export function nameOf(id: string): string {
   return id === NA || id === 'TBD' ? `principal:${id}` : id
 }
 

@@ -2,8 +2,10 @@ import type { Store } from '../store/store.ts'
 import { Repeater } from '../util/repeater.ts'
 import { type AttemptOptions, Attempts } from './attempts.ts'
 import { forwardedTypes } from './canonical.ts'
+import type { Delivery } from './client.ts'
 import { DirectDelivery } from './direct-delivery.ts'
 import { fillOutbox } from './fill-outbox.ts'
+import type { Reconciler } from './reconciler.ts'
 import { SenderTurn } from './turn.ts'
 
 export interface SenderOptions extends AttemptOptions {
@@ -13,6 +15,8 @@ export interface SenderOptions extends AttemptOptions {
   readonly bufferSize: number
   /** How long a caller waits for ReceiptGate. */
   readonly waitMs: number
+  /** Finds completions in ReceiptGate; undefined if none are looked for. */
+  readonly reconciler?: Pick<Reconciler, 'run'> | undefined
 }
 
 /** How often to check for receipts of other processes and for retries. */
@@ -58,19 +62,26 @@ export class ReceiptSender {
     await this.#sweeps.stop(STOP_MS)
   }
 
-  /** Sends all receipts that are due, unless another process does. */
+  /** Sends all receipts that are due, then looks for completions. Another process that does so is not disturbed. */
   async sweep(signal: AbortSignal): Promise<void> {
     if (!(await this.#turn.take())) return
     try {
-      for (let sent = 0; !signal.aborted && (await this.#turn.take()); sent++) {
-        if (sent % PER_FILL === 0) {
-          await this.#fill(signal)
-          await this.#checkBacklog()
-        }
-        if (!(await this.#sendNext(signal))) return
-      }
+      await this.#sendAll(signal)
+      const permits = async () => (await this.#turn.take()) && (await this.#attempts.unavailableMs()) === 0
+      const control = { permits, observed: (delivery: Delivery) => this.#attempts.observed(delivery) }
+      if (!signal.aborted) await this.#options.reconciler?.run(control, signal)
     } finally {
       await this.#turn.release()
+    }
+  }
+
+  async #sendAll(signal: AbortSignal): Promise<void> {
+    for (let sent = 0; !signal.aborted && (await this.#turn.take()); sent++) {
+      if (sent % PER_FILL === 0) {
+        await this.#fill(signal)
+        await this.#checkBacklog()
+      }
+      if (!(await this.#sendNext(signal))) return
     }
   }
 

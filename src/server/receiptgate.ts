@@ -4,6 +4,8 @@ import type { ReceiptgateConfig } from '../config/receiptgate.ts'
 import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import { ledgerConfirmation } from '../features/receipts/confirmation.ts'
+import type { LedgerAnomaly } from '../features/receipts/ledger-anomaly.ts'
+import type { RemoteCompletion } from '../features/receipts/reconcile.ts'
 import type { SharedLedger } from '../features/receipts/shared-ledger.ts'
 import type { Logger } from '../http/log.ts'
 import type { ReceiptSender } from '../receiptgate/sender.ts'
@@ -34,8 +36,9 @@ export async function openReceiptSender(
   log: Logger,
 ): Promise<ReceiptSender | undefined> {
   if (receiptgate === null) return undefined
-  const [{ ReceiptSender }, { receiptGateClient }, { forwardedTypes }] = await Promise.all([
+  const [{ ReceiptSender }, { Reconciler }, { receiptGateClient }, { forwardedTypes }] = await Promise.all([
     import('../receiptgate/sender.ts'),
+    import('../receiptgate/reconciler.ts'),
     import('../receiptgate/client.ts'),
     import('../receiptgate/canonical.ts'),
   ])
@@ -43,11 +46,17 @@ export async function openReceiptSender(
   const { retryMs, maxTries, bufferSize, breaker } = receiptgate
   const target = { profile, tenantId, forwardsAssigned }
   const tenant = await store.tenant(DEFAULT_TENANT)
+  const client = receiptGateClient({ ...receiptgate, egress: egressOf(server) })
+  const report = (anomaly: LedgerAnomaly) => gate.reportLedgerAnomaly(DEFAULT_TENANT, anomaly)
+  const reconcile = (completion: RemoteCompletion) => gate.reconcileTask(DEFAULT_TENANT, completion)
+  const intervalMs = receiptgate.reconcileMs
   const sender = new ReceiptSender({
-    ...{ store, log, tenant, target, retryMs, maxTries, bufferSize, breaker, waitMs },
+    reconciler:
+      intervalMs === 0
+        ? undefined
+        : new Reconciler({ ...{ store, tenant, client, target, intervalMs, reconcile, report } }),
+    ...{ store, log, client, report, tenant, target, retryMs, maxTries, bufferSize, breaker, waitMs },
     holder: randomUUID(),
-    client: receiptGateClient({ ...receiptgate, egress: egressOf(server) }),
-    report: (anomaly) => gate.reportLedgerAnomaly(DEFAULT_TENANT, anomaly),
   })
   if (waits !== 'never') {
     const isStrict = waits === 'always'

@@ -13,6 +13,7 @@ import type {
   MarkInbox,
   Progress,
   Reclaim,
+  Reconcile,
   Record as RecordCommand,
   RecordSchedule,
   Release,
@@ -141,6 +142,15 @@ export const complete = (changes: Partial<Complete> = {}): Complete => ({
   delivery_proof: null,
   result_summary: null,
   completion_metadata: canonical({}),
+  ...changes,
+})
+
+export const reconcile = (changes: Partial<Reconcile> = {}): Reconcile => ({
+  ...{ verb: 'reconcile', tenant: 1, task_id: TASK_ID, holder: 'worker:w1' },
+  outcome: {
+    ...{ kind: 'succeeded', result: RESULT, artifacts: canonical([{ pointer: 'receiptgate:1' }]) },
+    ...{ result_summary: null, completion_metadata: canonical({}) },
+  },
   ...changes,
 })
 
