@@ -102,6 +102,8 @@ export interface Task {
   readonly deadline_at: string | null
   /** Days after its end at which the contents of the task are removed; null if they stay */
   readonly retention_days: number | null
+  /** Class of ESCALATION_TARGETS that is notified if the task is escalated; null if not set */
+  readonly escalation_class: number | null
   /** Task that this one is part of; null if none was given */
   readonly parent_task_id: string | null
   /** Receipt that led to the task; null if none was given */
@@ -634,6 +636,8 @@ export interface CreateTaskInput {
   deadline_at?: string | undefined
   /** Days after its end at which the contents of the task are removed. Default: type or server */
   retention_days?: number | undefined
+  /** Class of ESCALATION_TARGETS that is notified if the task is escalated. Default: task type or server */
+  escalation_class?: number | undefined
   /** When the work counts as done, in words. Shown to the worker and in the task.assigned receipt */
   success_criteria?: string | undefined
   /** Where and how the result is expected, in words, such as "store artifact pointer"; return_payload if absent */
@@ -2115,6 +2119,8 @@ export interface RegisterTaskTypeInput {
   default_timeout_seconds?: number | undefined
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent */
   retention_days?: number | undefined
+  /** Default escalation_class of tasks; the server decides if absent */
+  escalation_class?: number | undefined
   /** The result channel in which results are stored */
   result_channel?: string | undefined
   /** Usual run time of tasks, returned by create_task */
@@ -2161,6 +2167,8 @@ export interface RegisterTaskTypeAnswer {
   readonly default_timeout_seconds: number | null
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
   readonly retention_days: number | null
+  /** Default escalation_class of tasks; the server decides if absent. Null if not set */
+  readonly escalation_class: number | null
   /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
   /** Usual run time of tasks, returned by create_task. Null if not set */
@@ -2216,6 +2224,8 @@ export interface GetTaskTypeAnswer {
   readonly default_timeout_seconds: number | null
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
   readonly retention_days: number | null
+  /** Default escalation_class of tasks; the server decides if absent. Null if not set */
+  readonly escalation_class: number | null
   /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
   /** Usual run time of tasks, returned by create_task. Null if not set */

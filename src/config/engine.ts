@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_SETTINGS as DEFAULTS, type Settings } from '../core/settings.ts'
-import { boolean, integer, oneOf, principal, text } from './kinds.ts'
+import { boolean, integer, oneOf, principal, targets, text } from './kinds.ts'
 
 const YEAR = 365 * 24 * 3600
 const MIB = 1024 * 1024
@@ -142,6 +142,10 @@ export const engineTable = z.object({
   escalation_enabled: boolean.default(
     DEFAULTS.escalation_enabled,
     'Write a task.escalated receipt when a lease expires or retries are exhausted.',
+  ),
+  escalation_targets: targets.default(
+    DEFAULTS.escalation_targets,
+    'Recipients by class, for tasks with an escalation_class. If ESCALATION_TARGET is unset, the target of ESCALATION_LEASE_EXPIRY_CLASS is used.',
   ),
   escalation_target: principal.optional(
     'Recipient of these receipts. Default: the target of ESCALATION_TARGETS, or else the owner of the task.',

@@ -239,7 +239,7 @@ function assemble(
 ): Config {
   const email = emailOf(emailValues)
   const targetOf = (number: number) =>
-    server.escalation_targets.find((candidate) => candidate.class === number)?.to ?? null
+    engine.escalation_targets.find((candidate) => candidate.class === number)?.to ?? null
   return {
     server,
     settings: {

@@ -36,6 +36,26 @@ export const receiptgateTable = z.object({
     '1.0',
     'Version of the receipts that the ReceiptGate accepts. 1.1 has obligations with a custodian.',
   ),
+  receipt_consistency_mode: oneOf('eventual', 'strict').default(
+    'eventual',
+    'Whether an operation succeeds only once the ReceiptGate has accepted its receipts (strict), or does not wait for it (eventual).',
+  ),
+  receiptgate_accept_mode: oneOf('async', 'sync').default(
+    'async',
+    'Whether a claim returns a task only once the ReceiptGate has accepted its receipt (sync). RECEIPT_CONSISTENCY_MODE=strict includes it.',
+  ),
+  receiptgate_wait_ms: integer(10, 60_000).default(
+    5_000,
+    'How long an operation waits for the ReceiptGate in these modes, besides the timeout of one request.',
+  ),
+  receiptgate_forward_assigned: boolean.default(
+    false,
+    'Also send a receipt for each new task, as accepted by asyncgate. Only for RECEIPTGATE_SCHEMA_PROFILE=1.0.',
+  ),
+  receiptgate_reconcile_seconds: integer(0, 86_400).default(
+    0,
+    'Interval at which completions that workers have written to the ReceiptGate are looked for; 0: never. See docs/ledger.md.',
+  ),
   receiptgate_emission_timeout_ms: integer(10, 60_000).default(
     500,
     'Timeout of a request to the ReceiptGate.',
@@ -83,6 +103,12 @@ export interface ReceiptgateConfig {
   readonly token: string | null
   readonly tenantId: string
   readonly profile: '1.0' | '1.1'
+  readonly forwardsAssigned: boolean
+  /** Which operations wait for the ReceiptGate. */
+  readonly waits: 'never' | 'claims' | 'always'
+  readonly waitMs: number
+  /** 0 if completions are not looked for. */
+  readonly reconcileMs: number
   readonly timeoutMs: number
   readonly retryMs: number
   readonly maxTries: number
@@ -107,6 +133,10 @@ export function receiptgateOf(values: ReceiptgateValues): ReceiptgateConfig | nu
     token: values.receiptgate_auth_token ?? values.receiptgate_api_key,
     tenantId: values.receiptgate_tenant_id,
     profile: values.receiptgate_schema_profile,
+    forwardsAssigned: values.receiptgate_forward_assigned,
+    waits: waitsOf(values),
+    waitMs: values.receiptgate_wait_ms,
+    reconcileMs: values.receiptgate_reconcile_seconds * 1000,
     timeoutMs: values.receiptgate_emission_timeout_ms,
     retryMs: values.receiptgate_retry_interval_seconds * 1000,
     maxTries: values.receiptgate_max_retries,
@@ -122,6 +152,23 @@ export function receiptgateOf(values: ReceiptgateValues): ReceiptgateConfig | nu
   }
 }
 
+/** Modes that have no effect without a ReceiptGate, although an operator would rely on them. */
+function standaloneProblems(values: ReceiptgateValues): string[] {
+  const { receipt_consistency_mode, receiptgate_accept_mode } = values
+  return [
+    ...(receipt_consistency_mode === 'strict' ? ['RECEIPT_CONSISTENCY_MODE=strict'] : []),
+    ...(receiptgate_accept_mode === 'sync' ? ['RECEIPTGATE_ACCEPT_MODE=sync'] : []),
+  ].map((setting) => `${setting} needs RECEIPT_MODE=receiptgate_integrated.`)
+}
+
+function waitsOf({
+  receipt_consistency_mode,
+  receiptgate_accept_mode,
+}: ReceiptgateValues): ReceiptgateConfig['waits'] {
+  if (receipt_consistency_mode === 'strict') return 'always'
+  return receiptgate_accept_mode === 'sync' ? 'claims' : 'never'
+}
+
 /** Settings that are incomplete or contradict each other. */
 export function receiptgateProblems(values: ReceiptgateValues): string[] {
   const {
@@ -130,6 +177,8 @@ export function receiptgateProblems(values: ReceiptgateValues): string[] {
     receiptgate_url,
     receiptgate_auth_token,
     receiptgate_api_key,
+    receiptgate_schema_profile,
+    receiptgate_forward_assigned,
     receiptgate_circuit_breaker_success_threshold: successes,
     receiptgate_circuit_breaker_half_open_max_calls: probes,
   } = values
@@ -143,6 +192,12 @@ export function receiptgateProblems(values: ReceiptgateValues): string[] {
     ...(receipt_mode === 'receiptgate_integrated' && (receiptgate_endpoint ?? receiptgate_url) === null
       ? ['RECEIPT_MODE=receiptgate_integrated needs RECEIPTGATE_ENDPOINT.']
       : []),
+    ...(receiptgate_forward_assigned && receiptgate_schema_profile === '1.1'
+      ? [
+          'RECEIPTGATE_FORWARD_ASSIGNED needs RECEIPTGATE_SCHEMA_PROFILE=1.0. In 1.1 an obligation is accepted once, so that the worker could not accept it after asyncgate.',
+        ]
+      : []),
+    ...(receipt_mode === 'standalone' ? standaloneProblems(values) : []),
     ...(successes > probes
       ? [
           `RECEIPTGATE_CIRCUIT_BREAKER_SUCCESS_THRESHOLD (${successes}) is more than RECEIPTGATE_CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS (${probes}).`,

@@ -15,7 +15,6 @@ import {
   places,
   ports,
   references,
-  targets,
   text,
   toolSets,
 } from './kinds.ts'
@@ -96,10 +95,6 @@ export const serverTable = z.object({
   ),
   approval_webhook_secret: text.secret(
     'Secret that signs the requests to APPROVAL_WEBHOOK_URL. At least 16 characters; base64 after the prefix whsec_.',
-  ),
-  escalation_targets: targets.default(
-    [],
-    'Escalation targets by class. If ESCALATION_TARGET is unset, the target of ESCALATION_LEASE_EXPIRY_CLASS is used.',
   ),
   escalation_lease_expiry_class: integer(0, 1000).default(
     1,

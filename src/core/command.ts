@@ -34,6 +34,7 @@ export interface Create extends TenantCommand {
   readonly timeout_seconds: number | null
   readonly deadline_at: number | null
   readonly retention_days: number | null
+  readonly escalation_class: number | null
   readonly delay_ms: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null
@@ -97,7 +98,7 @@ export interface Renew extends TenantCommand, LeaseClaim {
 
 export interface Release extends TenantCommand, LeaseClaim {
   readonly verb: 'release'
-  /** Used by the gateway: how long the task cannot be leased. */
+  /** How long the task cannot be leased. Callers cannot ask for it. */
   readonly pause_ms?: number
   /** Of the gateway: the instance that found the lease after its holder had died. The loss counts as an expiry. */
   readonly recovered_by?: string
@@ -163,6 +164,22 @@ export interface Cancel extends TenantCommand {
   readonly by: PrincipalKey
   readonly role: Role
   readonly reason: string | null
+}
+
+/** The shared ledger has the report of a worker that holds or held the task. */
+export interface Reconcile extends TenantCommand {
+  readonly verb: 'reconcile'
+  readonly task_id: string
+  readonly holder: PrincipalKey
+  readonly outcome:
+    | {
+        readonly kind: 'succeeded'
+        readonly result: CanonicalJson
+        readonly artifacts: CanonicalJson
+        readonly result_summary: string | null
+        readonly completion_metadata: CanonicalJson
+      }
+    | { readonly kind: 'failed'; readonly error: CanonicalJson }
 }
 
 /** The clock has reached a task's wake time: a lease lapsed or a delay is over. */
@@ -274,6 +291,7 @@ export type Command =
   | Ask
   | Answer
   | Cancel
+  | Reconcile
   | Wake
   | Acknowledge
   | RecordSchedule
@@ -327,6 +345,8 @@ export interface Answers {
     seq: number
   }
   cancel: { ok: boolean; status: Status }
+  /** Not ended if it had ended before, does not exist, or waits for an answer. */
+  reconcile: { ended: boolean; status: Status | null }
   wake: { status: Status | null }
   acknowledge: { seq: number }
   record_schedule: { seq: number }

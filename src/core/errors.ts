@@ -403,6 +403,18 @@ export const ERRORS = {
     message: 'The connection to the database was lost during the commit.',
     hint: 'The change may have happened. Send the same request again: with the same idempotency_key or lease it does no harm.',
   },
+  LEDGER_UNAVAILABLE: {
+    http: 503,
+    retryable: true,
+    message: 'ReceiptGate has not accepted the receipt of this change.',
+    hint: 'Read in details.committed whether the change was made. Send the same request again after details.retry_after_seconds: with the same idempotency_key or lease a change that was made is not made twice.',
+  },
+  LEDGER_REFUSED: {
+    http: 502,
+    retryable: false,
+    message: 'ReceiptGate refuses a receipt of this task.',
+    hint: 'The change was made and is stored here. Tell the operator, who sees the reason with "asyncgate ledger status" and sends the receipt again with "asyncgate ledger requeue"; then the same request succeeds.',
+  },
   INTERNAL_ERROR: {
     http: 500,
     retryable: false,

@@ -47,6 +47,8 @@ export interface Settings {
   /** Whether a refused start, completion or failure is reported to the owner of the task. */
   readonly lease_anomaly_receipts: boolean
   readonly escalation_enabled: boolean
+  /** Recipients by the escalation class of a task. They are principals of its tenant. */
+  readonly escalation_targets: readonly { readonly class: number; readonly to: PrincipalKey }[]
   /** The principal that is notified of expired leases and exhausted retries; null: the owner of the task. */
   readonly escalation_target: PrincipalKey | null
   /** The principal that is notified of exhausted retries instead; null: the same one. */
@@ -104,6 +106,7 @@ export const DEFAULT_SETTINGS: Settings = {
   progress_receipts: true,
   lease_anomaly_receipts: false,
   escalation_enabled: false,
+  escalation_targets: [],
   escalation_target: null,
   escalation_retries_target: null,
   max_pending_commands: 20_000,

@@ -25,6 +25,8 @@ export interface TaskCore {
   readonly deadline_at: number | null
   /** Days after its end at which its contents are removed; null if they stay. */
   readonly retention_days: number | null
+  /** Which of the escalation targets is notified; null: as the server decides. */
+  readonly escalation_class: number | null
   /** The number of characters of its input, which bounds what one claim hands out. */
   readonly input_length: number
   /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
@@ -148,6 +150,7 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
+    escalation_class: task.escalation_class,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
@@ -178,6 +181,7 @@ export function asHeld(task: TaskCore, change: Held): HeldTask {
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
+    escalation_class: task.escalation_class,
     input_length: task.input_length,
     fence: change.fence,
     progress_count: task.progress_count,
@@ -209,6 +213,7 @@ export function asParked(task: TaskCore, change: Parked): ParkedTask {
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
+    escalation_class: task.escalation_class,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
@@ -239,6 +244,7 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
+    escalation_class: task.escalation_class,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,

@@ -16,7 +16,13 @@ export type Status = (typeof STATUSES)[number]
  * statuses; a test compares the three.
  */
 export const TRANSITIONS = {
-  queued: { claim: 'leased', miss_deadline: 'failed', cancel: 'canceled' },
+  queued: {
+    claim: 'leased',
+    complete: 'succeeded',
+    fail: 'failed',
+    miss_deadline: 'failed',
+    cancel: 'canceled',
+  },
   leased: {
     start: 'running',
     complete: 'succeeded',

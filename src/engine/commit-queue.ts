@@ -16,7 +16,7 @@ export type QueueAnswer<C extends Command> = C extends Claim | Reclaim
   ? { readonly granted: readonly Handout[]; readonly now: number }
   : AnswerTo<C>
 
-type AnyQueueAnswer = AnyAnswer | QueueAnswer<Claim>
+export type AnyQueueAnswer = AnyAnswer | QueueAnswer<Claim>
 
 interface Entry {
   readonly command: Command

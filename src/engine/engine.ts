@@ -8,6 +8,7 @@ import { type Hint, type Store, StoreError, type TenantRef } from '../store/stor
 import { cryptoRandom, type Random } from '../util/random.ts'
 import { Batch } from './batch.ts'
 import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
+import { type Confirmation, submitConfirmed } from './confirmation.ts'
 import { Cursors } from './cursor.ts'
 import { Events } from './events.ts'
 import { Directory } from './lane-directory.ts'
@@ -42,6 +43,7 @@ export class Engine {
   readonly #refusalListeners: RefusalListener[] = []
   readonly #tenants = new Map<string, TenantRef>()
   #settingsOf: (tenant: number) => Settings
+  #confirmation: Confirmation | undefined
 
   constructor(options: EngineOptions) {
     this.store = options.store
@@ -83,6 +85,20 @@ export class Engine {
 
   submit<C extends Command>(command: C): Promise<QueueAnswer<C>> {
     return this.#queue.submit(command)
+  }
+
+  /** Submits a command of a caller. It is answered once another system has confirmed the change, if one must. */
+  submitConfirmed<C extends Command>(command: C): Promise<QueueAnswer<C>> {
+    const confirmation = this.#confirmation
+    if (confirmation === undefined) return this.submit(command)
+    const answer = submitConfirmed(confirmation, command, (submitted) => this.submit(submitted))
+    // A confirmation changes no answer but that of a claim, to one of the same type.
+    return answer as Promise<QueueAnswer<C>>
+  }
+
+  /** From now on changes that callers submit are confirmed. */
+  useConfirmation(confirmation: Confirmation): void {
+    this.#confirmation = confirmation
   }
 
   /** The settings of the server with the quotas of a tenant. */

@@ -73,6 +73,8 @@ function sizeOf(command: Command): number {
       return command.result.length + (command.artifacts?.length ?? 0)
     case 'fail':
       return command.error.length
+    case 'reconcile':
+      return command.outcome.kind === 'failed' ? command.outcome.error.length : command.outcome.result.length
     case 'answer':
       return command.answer.length
     case 'ask':

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { type Caller, DEFAULT_TENANT, type PrincipalKey, type RequestOrigin } from '../core/principal.ts'
+import type { Confirmation } from '../engine/confirmation.ts'
 import type { CommitListener, TaskListener } from '../engine/events.ts'
 import type { AuditEvent } from './audit/port.ts'
 import { type Proven, type Refused, recordRefusal } from './audit/recording.ts'
@@ -11,6 +12,7 @@ import { findLease } from './leases/lease-call.ts'
 import { type LedgerVerification, verifyLedgers } from './ledger-log/verify-ledgers.ts'
 import { type ClientDecision, decideInClient } from './questions/client-decision.ts'
 import { type LedgerAnomaly, reportLedgerAnomaly } from './receipts/ledger-anomaly.ts'
+import { type RemoteCompletion, reconcileTask } from './receipts/reconcile.ts'
 import { openResult } from './results/open-result.ts'
 import type { ResultContent } from './results/result-store.ts'
 import { uploadResult } from './results/upload-result.ts'
@@ -156,6 +158,11 @@ export function openGate(options: GateOptions) {
     /** Writes an anomaly about the shared ledger. */
     reportLedgerAnomaly: (tenant: string, anomaly: LedgerAnomaly) =>
       reportLedgerAnomaly(engine, tenant, anomaly),
+    /** From now on the answers to callers wait until the changes are confirmed. */
+    useConfirmation: (confirmation: Confirmation) => engine.useConfirmation(confirmation),
+    /** Ends a task that its worker has ended in the shared ledger. */
+    reconcileTask: async (tenant: string, completion: RemoteCompletion) =>
+      reconcileTask(services, await engine.tenant(tenant), completion),
     /** Usage of the tenants. */
     usage: {
       /** Writes what this process has counted. */

@@ -5,7 +5,7 @@ import { terminatorsOf } from '../core/receipt.ts'
 import { isOpen } from '../core/task.ts'
 import type { Reads, TaskRecord } from '../store/reads.ts'
 import type { Store, TenantRef } from '../store/store.ts'
-import { FORWARDED_TYPES, type Target } from './canonical.ts'
+import { forwardedTypes, type Target } from './canonical.ts'
 import type { ReceiptGateClient } from './client.ts'
 import { renderReceipt } from './render.ts'
 
@@ -117,12 +117,13 @@ async function remoteDifferences(
     (await client.receiptsOf(task.task_id)).map((receipt) => [receipt.receipt_id, receipt]),
   )
   const cursor = await outbox.cursor(tenant.tenant)
-  const waiting = new Set(await outbox.seqsOf(tenant.tenant, task.task_id))
+  const waiting = new Set((await outbox.ofTask(tenant.tenant, task.task_id)).map(({ seq }) => seq))
   const page = (from: number) =>
     reads.receiptLines(tenant.tenant, { by: 'task', task_id: task.task_id }, from, 'ascending', PAGE)
+  const types = forwardedTypes(target)
   const differences: string[] = []
   for await (const { seq, receipt_type } of pagesOf(page, 0)) {
-    if (!FORWARDED_TYPES.has(receipt_type)) continue
+    if (!types.has(receipt_type)) continue
     const id = receiptId(tenant.salt, seq)
     const remote = found.get(id)
     found.delete(id)

@@ -29,8 +29,13 @@ export class CircuitBreaker {
 
   /** Whether a call may be made now. */
   permits(now: number): boolean {
-    if (this.#settings === null || this.#openedAt === undefined) return true
-    return now >= this.#openedAt + this.#settings.openMs
+    return this.waitMs(now) === 0
+  }
+
+  /** How long no call may be made, in ms. */
+  waitMs(now: number): number {
+    if (this.#settings === null || this.#openedAt === undefined) return 0
+    return Math.max(0, this.#openedAt + this.#settings.openMs - now)
   }
 
   succeeded(): void {

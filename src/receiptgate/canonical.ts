@@ -1,6 +1,6 @@
 import { receiptId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json/json.ts'
-import { type PrincipalKey, parsePrincipalKey } from '../core/principal.ts'
+import { GATE, type PrincipalKey, parsePrincipalKey } from '../core/principal.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import { isoOrNull } from '../core/time.ts'
 import { ledgerReceipt } from '../features/receipts/ledger-receipt.ts'
@@ -10,14 +10,19 @@ import type { TenantRef } from '../store/store.ts'
 import type { CanonicalReceipt, Profile } from './shape.ts'
 import { fitted } from './sizes.ts'
 
-/** The types that can have a counterpart in the shared ledger. All of them belong to a task. */
-export const FORWARDED_TYPES: ReadonlySet<ReceiptType> = new Set([
+const TYPES: ReadonlySet<ReceiptType> = new Set([
   'task.accepted',
   'task.completed',
   'task.failed',
   'task.canceled',
   'task.escalated',
 ])
+const TYPES_WITH_ASSIGNED: ReadonlySet<ReceiptType> = new Set([...TYPES, 'task.assigned'])
+
+/** The types that can have a counterpart in the shared ledger. All of them belong to a task. */
+export function forwardedTypes({ forwardsAssigned }: Target): ReadonlySet<ReceiptType> {
+  return forwardsAssigned ? TYPES_WITH_ASSIGNED : TYPES
+}
 
 /** The types of receipts about a task that decide how a later one is rendered. */
 export const HISTORY_TYPES: readonly ReceiptType[] = [
@@ -42,13 +47,15 @@ export interface Target {
   readonly profile: Profile
   /** The tenant of the shared ledger. */
   readonly tenantId: string
+  /** Whether new tasks are sent too. Only in 1.0: in 1.1 a task would then have no way to its worker. */
+  readonly forwardsAssigned?: boolean
 }
 
 /** The receipt in the format of the shared ledger; undefined if it has no counterpart there. */
 export function canonicalReceipt(source: Source, target: Target): CanonicalReceipt | undefined {
   const { tenant, receipt, record } = source
   const past = pastOf(source)
-  if (!isForwarded(receipt, past, target.profile)) return undefined
+  if (!isForwarded(receipt, past, target)) return undefined
   const plain = ledgerReceipt(tenant, receipt, record, past.claim)
   const owner = nameOf(plain.from_principal)
   const isEscalation = plain.phase === 'escalate'
@@ -104,16 +111,25 @@ function pastOf({ receipt, history, escalatedTo }: Source): Past {
   }
 }
 
-function isForwarded({ receipt_type, parents }: Receipt, past: Past, profile: Profile): boolean {
+function isForwarded(
+  { receipt_type, parents, from, lease_id }: Receipt,
+  past: Past,
+  { profile, forwardsAssigned = false }: Target,
+): boolean {
+  // Every report of a worker names its lease, except for one that the shared ledger had first.
+  const isReconciled = lease_id === null && from !== GATE
   switch (receipt_type) {
+    case 'task.assigned':
+      return forwardsAssigned && profile === '1.0'
     case 'task.accepted':
       // A later claim of the same task is an offer of work and takes over its obligation. In 1.0 an escalation ends the
       // obligation, so that the next claim opens another one.
       return past.claims === 0 || (profile === '1.0' && isAfter(past.escalation, past.claim))
     case 'task.completed':
       // A success that does not locate its result leaves the obligation open until the worker repeats it.
-      return parents.length > 0 && isOpen(past, profile)
+      return parents.length > 0 && isOpen(past, profile) && !isReconciled
     case 'task.failed':
+      return isOpen(past, profile) && !isReconciled
     case 'task.canceled':
     case 'task.escalated':
       return isOpen(past, profile)
@@ -138,7 +154,7 @@ function causeOf({ tenant, receipt }: Source, past: Past): string | undefined {
 }
 
 /** `NA` and `TBD` mean that there is no value, so a principal with such a name is written with its kind. */
-function nameOf(id: string): string {
+export function nameOf(id: string): string {
   return id === NA || id === 'TBD' ? `principal:${id}` : id
 }
 

@@ -28,8 +28,15 @@ export type Delivery =
 export interface ReceiptGateClient {
   /** Sends a receipt, unchanged. */
   submit(receiptId: string, receipt: string, signal?: AbortSignal): Promise<Delivery>
-  /** The receipts of a task that the shared ledger has. Rejects if it does not respond. */
+  /** The receipts of a task that the shared ledger has, or why it does not return them. */
+  listReceipts(taskId: string): Promise<Found | Exclude<Delivery, { readonly kind: 'accepted' }>>
+  /** The same for a caller that can wait. Rejects if it does not respond. */
   receiptsOf(taskId: string): Promise<RemoteReceipt[]>
+}
+
+export interface Found {
+  readonly kind: 'found'
+  readonly receipts: readonly RemoteReceipt[]
 }
 
 const remoteReceipt = z.looseObject({ receipt_id: z.string(), phase: z.string() })
@@ -46,6 +53,8 @@ const taskReceipts = z.object({ receipts: z.array(remoteReceipt) })
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024
 const READ_TIMEOUT_MS = 30_000
 const MAX_REASON = 500
+
+const NOT_A_LIST = { kind: 'failed', reason: 'its response is not a list of receipts' } as const
 
 /** Codes with which ReceiptGate refuses a receipt for what it says. */
 const REJECTIONS: ReadonlySet<string> = new Set([
@@ -92,6 +101,10 @@ export function receiptGateClient({ url, token, timeoutMs, egress = {} }: Client
       settings: { ...settings, total_timeout_ms },
       ...(signal && { signal }),
     })
+  const list = (taskId: string, timeout: number) => {
+    const args = JSON.stringify({ task_id: taskId, sort: 'asc', include_payload: true, limit: 1000 })
+    return call('list_task_receipts', taskId, args, timeout)
+  }
   return {
     async submit(receiptId, receipt, signal) {
       try {
@@ -102,9 +115,25 @@ export function receiptGateClient({ url, token, timeoutMs, egress = {} }: Client
         return { kind: 'failed', reason: error.reason.slice(0, MAX_REASON) }
       }
     },
+    async listReceipts(taskId) {
+      try {
+        const response = await list(taskId, timeoutMs)
+        if (response.status !== 200) {
+          const delivery = await deliveryOf(response)
+          return delivery.kind === 'accepted' ? NOT_A_LIST : delivery
+        }
+        const content = await contentOf(response)
+        const outcome = outcomeOf(content)
+        if (outcome.kind !== 'accepted') return outcome
+        const found = taskReceipts.safeParse(content.result)
+        return found.success ? { kind: 'found', receipts: found.data.receipts } : NOT_A_LIST
+      } catch (error) {
+        if (!(error instanceof EgressError)) throw error
+        return { kind: 'failed', reason: error.reason.slice(0, MAX_REASON) }
+      }
+    },
     async receiptsOf(taskId) {
-      const args = JSON.stringify({ task_id: taskId, sort: 'asc', include_payload: true, limit: 1000 })
-      const response = await call('list_task_receipts', taskId, args, READ_TIMEOUT_MS)
+      const response = await list(taskId, READ_TIMEOUT_MS)
       const { result, error } = await contentOf(response)
       if (response.status !== 200 || error !== undefined) {
         throw new Error(`ReceiptGate responded with ${error?.code ?? response.status}`)

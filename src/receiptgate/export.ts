@@ -1,7 +1,7 @@
 import { type ReceiptView, receiptView } from '../features/receipts/get-receipt.ts'
 import type { Reads } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
-import { FORWARDED_TYPES, type Target } from './canonical.ts'
+import { forwardedTypes, type Target } from './canonical.ts'
 import { renderReceipt } from './render.ts'
 import type { CanonicalReceipt } from './shape.ts'
 
@@ -20,10 +20,11 @@ export async function* exportReceipts(
   tenant: TenantRef,
   target: Target,
 ): AsyncGenerator<ExportedReceipt> {
+  const types = forwardedTypes(target)
   for (let from = 0; ; ) {
     const page = await reads.receipts(tenant.tenant, { by: 'all' }, from, 'ascending', PAGE)
     for (const receipt of page) {
-      const isForwarded = FORWARDED_TYPES.has(receipt.receipt_type)
+      const isForwarded = types.has(receipt.receipt_type)
       const canonical = isForwarded ? await renderReceipt(reads, tenant, receipt.seq, target) : undefined
       yield { receipt: receiptView(tenant, receipt), canonical: canonical ?? null }
     }

@@ -1,12 +1,13 @@
+import type { ReceiptType } from '../core/receipt.ts'
 import type { Store } from '../store/store.ts'
-import { FORWARDED_TYPES } from './canonical.ts'
 
 const PAGE = 500
 
-/** Adds the receipts that were written since the last time to the outbox. */
+/** Adds the receipts of these types that were written since the last time to the outbox. */
 export async function fillOutbox(
   { outbox, reads }: Pick<Store, 'outbox' | 'reads'>,
   tenant: number,
+  types: ReadonlySet<ReceiptType>,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -15,7 +16,7 @@ export async function fillOutbox(
     const last = lines.at(-1)
     if (last === undefined) return
     const added = lines.flatMap(({ seq, receipt_type, task_id }) =>
-      task_id !== null && FORWARDED_TYPES.has(receipt_type) ? [{ seq, task_id }] : [],
+      task_id !== null && types.has(receipt_type) ? [{ seq, task_id }] : [],
     )
     // If another process was faster, the next page begins where it has stopped.
     await outbox.advance(tenant, from, last.seq, added)

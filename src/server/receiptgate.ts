@@ -3,6 +3,9 @@ import type { Config } from '../config/index.ts'
 import type { ReceiptgateConfig } from '../config/receiptgate.ts'
 import { DEFAULT_TENANT } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
+import { ledgerConfirmation } from '../features/receipts/confirmation.ts'
+import type { LedgerAnomaly } from '../features/receipts/ledger-anomaly.ts'
+import type { RemoteCompletion } from '../features/receipts/reconcile.ts'
 import type { SharedLedger } from '../features/receipts/shared-ledger.ts'
 import type { Logger } from '../http/log.ts'
 import type { ReceiptSender } from '../receiptgate/sender.ts'
@@ -33,22 +36,40 @@ export async function openReceiptSender(
   log: Logger,
 ): Promise<ReceiptSender | undefined> {
   if (receiptgate === null) return undefined
-  const [{ ReceiptSender }, { receiptGateClient }, { FORWARDED_TYPES }] = await Promise.all([
+  const [{ ReceiptSender }, { Reconciler }, { receiptGateClient }, { forwardedTypes }] = await Promise.all([
     import('../receiptgate/sender.ts'),
+    import('../receiptgate/reconciler.ts'),
     import('../receiptgate/client.ts'),
     import('../receiptgate/canonical.ts'),
   ])
-  const { profile, tenantId, retryMs, maxTries, bufferSize, breaker } = receiptgate
+  const { profile, tenantId, forwardsAssigned, waits, waitMs } = receiptgate
+  const { retryMs, maxTries, bufferSize, breaker } = receiptgate
+  const target = { profile, tenantId, forwardsAssigned }
+  const tenant = await store.tenant(DEFAULT_TENANT)
+  const client = receiptGateClient({ ...receiptgate, egress: egressOf(server) })
+  const report = (anomaly: LedgerAnomaly) => gate.reportLedgerAnomaly(DEFAULT_TENANT, anomaly)
+  const reconcile = (completion: RemoteCompletion) => gate.reconcileTask(DEFAULT_TENANT, completion)
+  const intervalMs = receiptgate.reconcileMs
   const sender = new ReceiptSender({
-    ...{ store, log, retryMs, maxTries, bufferSize, breaker },
-    tenant: await store.tenant(DEFAULT_TENANT),
+    reconciler:
+      intervalMs === 0
+        ? undefined
+        : new Reconciler({ ...{ store, tenant, client, target, intervalMs, reconcile, report } }),
+    ...{ store, log, client, report, tenant, target, retryMs, maxTries, bufferSize, breaker, waitMs },
     holder: randomUUID(),
-    client: receiptGateClient({ ...receiptgate, egress: egressOf(server) }),
-    target: { profile, tenantId },
-    report: (anomaly) => gate.reportLedgerAnomaly(DEFAULT_TENANT, anomaly),
   })
+  if (waits !== 'never') {
+    const isStrict = waits === 'always'
+    const delivery = sender.direct
+    gate.useConfirmation(
+      ledgerConfirmation({
+        ...{ delivery, isStrict, forwardsAssigned, tenant: tenant.tenant, refusedPauseMs: retryMs },
+      }),
+    )
+  }
+  const types = forwardedTypes(target)
   gate.onCommit(({ receipts }) => {
-    if (receipts.some(({ receipt_type }) => FORWARDED_TYPES.has(receipt_type))) sender.wake()
+    if (receipts.some(({ receipt_type }) => types.has(receipt_type))) sender.wake()
   })
   return sender
 }

@@ -41,8 +41,8 @@ export interface OutboxRows {
   due(tenant: number, now: number, limit: number): Promise<OutboxRow[]>
   /** Receipts that were set aside, with a seq above `after`, oldest first. */
   setAside(tenant: number, after: number, limit: number): Promise<OutboxRow[]>
-  /** The receipts of a task that wait or were set aside. */
-  seqsOf(tenant: number, taskId: string): Promise<number[]>
+  /** The receipts of a task that wait or were set aside, oldest first. */
+  ofTask(tenant: number, taskId: string): Promise<OutboxRow[]>
   /** Stores the text of a receipt. False if its text is no longer the expected one, or the receipt was removed. */
   render(tenant: number, seq: number, rendered: string, expected: string | null): Promise<boolean>
   /** Records the outcome of an attempt. */

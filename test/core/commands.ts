@@ -13,6 +13,7 @@ import type {
   MarkInbox,
   Progress,
   Reclaim,
+  Reconcile,
   Record as RecordCommand,
   RecordSchedule,
   Release,
@@ -55,6 +56,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   timeout_seconds: null,
   deadline_at: null,
   retention_days: null,
+  escalation_class: null,
   delay_ms: 0,
   session_id: null,
   labels: null,
@@ -140,6 +142,15 @@ export const complete = (changes: Partial<Complete> = {}): Complete => ({
   delivery_proof: null,
   result_summary: null,
   completion_metadata: canonical({}),
+  ...changes,
+})
+
+export const reconcile = (changes: Partial<Reconcile> = {}): Reconcile => ({
+  ...{ verb: 'reconcile', tenant: 1, task_id: TASK_ID, holder: 'worker:w1' },
+  outcome: {
+    ...{ kind: 'succeeded', result: RESULT, artifacts: canonical([{ pointer: 'receiptgate:1' }]) },
+    ...{ result_summary: null, completion_metadata: canonical({}) },
+  },
   ...changes,
 })
 

@@ -223,6 +223,16 @@ describe('status of a task after a command', () => {
     ['answer', command.answer(), [NONE, NONE, NONE, OTHER, 'queued', NONE, NONE, NONE]],
     ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', 'canceled', 'canceled', '-', '-', '-']],
     ['wake', command.wake(), ['-', '-', '-', '-', '-', '-', '-', '-']],
+    [
+      'reconciled success',
+      command.reconcile(),
+      ['succeeded', 'succeeded', 'succeeded', '-', '-', '-', '-', '-'],
+    ],
+    [
+      'reconciled failure',
+      command.reconcile({ outcome: { kind: 'failed', error: canonical({ code: 'X' }) } }),
+      ['failed', 'failed', 'failed', '-', '-', '-', '-', '-'],
+    ],
   ]
   const AFTER_EXPIRY: [string, Command, Outcome[]][] = [
     ['claim', command.claim(), ['leased', '-', '-', '-', '-', '-', '-', '-']],

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest'
 import { agent, type Bench, caller, describeGates, type Open } from '../support/gates.ts'
 import { type Fault, type ReceiptGate, startReceiptGate } from '../support/receiptgate.ts'
-import { ask, at, finish, hold, override } from '../support/steps.ts'
+import { ask, at, failTask, finish, hold, override } from '../support/steps.ts'
+import { runDecidedLifecycles } from './decided-lifecycles.ts'
 import { runLifecycles } from './lifecycles.ts'
-import { senderOn } from './sending.ts'
+import { expectAgreement, senderOn } from './sending.ts'
 
 const ESCALATING = { settings: { escalation_enabled: true, escalation_target: 'agent:ops' } } as const
 
@@ -70,6 +71,46 @@ describeGates('sending receipts to ReceiptGate', (open) => {
     },
   )
 
+  it.each([
+    ['1.0', false],
+    ['1.0', true],
+    ['1.1', false],
+  ] as const)(
+    'profile %s, assignments forwarded: %s: questions, deadlines, schedules and cancellations are accepted too',
+    async (profile, forwardsAssigned) => {
+      const bench = await open(ESCALATING)
+      const remote = await startReceiptGate(profile)
+      const expected = await runDecidedLifecycles(bench)
+      const { sweep, anomalies } = await senderOn(bench, remote, { profile, forwardsAssigned })
+      await sweep()
+      expect(anomalies).toEqual([])
+      const wanted = (phases: readonly string[]) => {
+        if (forwardsAssigned) return ['accepted', ...phases]
+        // In 1.1 a task that no worker has claimed has no obligation.
+        return profile === '1.1' && phases[0] !== 'accepted' ? [] : phases
+      }
+      for (const [name, [{ task_id }, phases]] of Object.entries(expected)) {
+        expect(remote.phasesOf(task_id), name).toEqual(wanted(phases))
+      }
+      await expectAgreement(bench, remote, { profile, tenantId: 'default', forwardsAssigned })
+    },
+  )
+
+  it('the target that the class of a task chooses is the recipient of its escalation', async () => {
+    const targets = [{ class: 3, to: 'human:ann' }] as const
+    const bench = await open({ settings: { ...ESCALATING.settings, escalation_targets: targets } })
+    const remote = await startReceiptGate('1.1')
+    const offer = await hold(bench.gate, { escalation_class: 3, max_attempts: 1 })
+    await failTask(bench.gate, offer, { retryable: true })
+    const { sweep } = await senderOn(bench, remote, { profile: '1.1' })
+    await sweep()
+    expect(remote.stored).toMatchObject([
+      { phase: 'accepted' },
+      { phase: 'escalate', escalation_to: 'ann', recipient_ai: 'ann', escalation_class: 'policy' },
+      { phase: 'complete', from_principal: 'ann' },
+    ])
+  })
+
   it('a receipt is sent once, and what comes later too', async () => {
     const bench = await open()
     const remote = await startReceiptGate()
@@ -117,6 +158,7 @@ const describeFaults = (open: Open): void => {
     ['stores a receipt and drops the connection', { kind: 'drop_after_storing' }],
     ['stores a receipt and reports an error', { kind: 'error_after_storing' }],
     ['asks for a pause', { kind: 'status', status: 429, retryAfter: 30 }],
+    ['is slow', { kind: 'delay', ms: 300 }],
   ]
   it.each(FAULTS)('each receipt arrives once and in order if ReceiptGate %s', async (_, fault) => {
     const bench = await open()
@@ -131,6 +173,7 @@ const describeFaults = (open: Open): void => {
     expectComplete(remote, ids)
     expect(anomalies).toEqual([])
     expect(await outbox(bench)).toEqual(EMPTY)
+    await expectAgreement(bench, remote)
   })
 
   it('receipts wait while ReceiptGate is down, however long, and none is set aside', async () => {
@@ -150,6 +193,7 @@ const describeFaults = (open: Open): void => {
       bench.clock.advance(60)
     }
     expectComplete(remote, ids)
+    await expectAgreement(bench, remote)
   })
 
   it('a receipt that fails again and again is set aside after ten attempts and holds up its task only', async () => {
@@ -177,7 +221,7 @@ const describeFaults = (open: Open): void => {
   })
 }
 
-describeGates('faults of ReceiptGate', describeFaults, ['sqlite'])
+describeGates('faults of ReceiptGate', describeFaults)
 
 const describeRefusals = (open: Open): void => {
   it('a receipt that ReceiptGate rejects is set aside at once, and the operator is notified', async () => {

@@ -56,6 +56,7 @@ const CORE: TaskCore = {
   timeout_seconds: null,
   deadline_at: null,
   retention_days: null,
+  escalation_class: null,
   input_length: 0,
   fence: 0,
   progress_count: 0,

@@ -164,6 +164,7 @@ function core(over: Over<TaskCore>): TaskCore {
     timeout_seconds: null,
     deadline_at: null,
     retention_days: null,
+    escalation_class: null,
     input_length: 0,
     fence: 0,
     progress_count: 0,

@@ -57,6 +57,8 @@ export class ReceiptGate {
   readonly key: string = KEY
   readonly submissions: Submission[] = []
   readonly stored: Stored[] = []
+  /** Requests for the receipts of a task. */
+  lists = 0
   faults: Fault[] = []
   standing: Fault | undefined
   readonly #profile: Profile
@@ -159,6 +161,7 @@ export class ReceiptGate {
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
       response.end(JSON.stringify(value))
     }
+    if (body.includes('receiptgate.list_task_receipts')) this.lists += 1
     const fault = this.faults.shift() ?? this.standing
     if (fault?.kind === 'delay') await delay(fault.ms)
     if (fault?.kind === 'status') {

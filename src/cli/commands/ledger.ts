@@ -52,7 +52,8 @@ function receiptGateOf({ receiptgate, server }: Config) {
 }
 
 function targetOf(receiptgate: ReceiptgateConfig | null) {
-  return { profile: receiptgate?.profile ?? '1.0', tenantId: receiptgate?.tenantId ?? 'default' } as const
+  const { profile = '1.0', tenantId = 'default', forwardsAssigned = false } = receiptgate ?? {}
+  return { profile, tenantId, forwardsAssigned } as const
 }
 
 const status = command({

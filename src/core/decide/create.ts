@@ -172,6 +172,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
     timeout_seconds: command.timeout_seconds,
     deadline_at: command.deadline_at,
     retention_days: command.retention_days,
+    escalation_class: command.escalation_class,
     input_length: command.input.length,
     fence: 0,
     progress_count: 0,

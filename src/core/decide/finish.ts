@@ -70,15 +70,17 @@ export function failureReceipt(
     readonly from: PrincipalKey
     readonly retryable: boolean
     readonly retry_after_ms: number | null
+    /** The lease of the task if absent. */
+    readonly lease_id?: null
   },
 ): number {
-  const { from, retryable, retry_after_ms } = reported
+  const { from, retryable, retry_after_ms, lease_id = isHeld(task) ? task.lease.lease_id : null } = reported
   return draft.receipt({
     type: 'task.failed',
     from,
     to: task.owner,
     task_id: task.task_id,
-    lease_id: isHeld(task) ? task.lease.lease_id : null,
+    lease_id,
     parents: [task.seq],
     body: body({
       error,

@@ -11,6 +11,7 @@ import { complete } from './complete.ts'
 import { create } from './create.ts'
 import { fail } from './fail.ts'
 import { progress, release, renew, start } from './hold-lease.ts'
+import { reconcile } from './reconcile.ts'
 import { record, reportRefusal } from './record.ts'
 import { recordSchedule, reportStale } from './schedule.ts'
 import { reclaim, wake } from './wake.ts'
@@ -56,6 +57,8 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return answer(draft, command)
     case 'cancel':
       return cancel(draft, command)
+    case 'reconcile':
+      return reconcile(draft, command)
     case 'wake':
       return wake(draft, command)
     case 'acknowledge':

@@ -1,7 +1,8 @@
 import { body } from '../bodies.ts'
 import type { Draft } from '../draft.ts'
 import { canonical } from '../json/json.ts'
-import { GATE } from '../principal.ts'
+import { GATE, type PrincipalKey } from '../principal.ts'
+import type { Settings } from '../settings.ts'
 import { asQueued, type HeldTask, type QueuedTask } from '../task.ts'
 import { cutAtDeadline } from '../time.ts'
 import { type Cause, transition } from '../transitions.ts'
@@ -51,16 +52,24 @@ export function countExpiry(draft: Draft, task: HeldTask): { expiry_count: numbe
   return { expiry_count, exhausted }
 }
 
+type EscalationReason = 'lease_expired' | 'max_retries_exceeded'
+
+/** The class of the task decides first; a class without a target counts as none. */
+function targetOf(task: HeldTask, reason: EscalationReason, settings: Settings): PrincipalKey {
+  const { escalation_class } = task
+  const ofClass =
+    escalation_class === null
+      ? undefined
+      : settings.escalation_targets.find((target) => target.class === escalation_class)?.to
+  const special = reason === 'max_retries_exceeded' ? settings.escalation_retries_target : null
+  return ofClass ?? special ?? settings.escalation_target ?? task.owner
+}
+
 /** Notifies the escalation target within the tenant of the task, if escalation is enabled. */
-export function escalate(
-  draft: Draft,
-  task: HeldTask,
-  reason: 'lease_expired' | 'max_retries_exceeded',
-): void {
+export function escalate(draft: Draft, task: HeldTask, reason: EscalationReason): void {
   const { settings } = draft.world
   if (!settings.escalation_enabled) return
-  const special = reason === 'max_retries_exceeded' ? settings.escalation_retries_target : null
-  const to = special ?? settings.escalation_target ?? task.owner
+  const to = targetOf(task, reason, settings)
   draft.receipt({
     type: 'task.escalated',
     from: GATE,

@@ -110,7 +110,7 @@ async function completeTask(
     MAX_METADATA_BYTES,
   )
   const submit = ({ result, artifacts, displaced }: Report) =>
-    engine.submit({
+    engine.submitConfirmed({
       verb: 'complete',
       artifacts,
       delivery_proof,
@@ -184,7 +184,7 @@ export const fail = defineOperation({
       const redactor = await redactorOf({ engine, policies, upstreams }, tenant, lease.task_id)
       error = canonical(redactor.object(input.error))
     }
-    const { requeued, next_eligible_at, seq } = await engine.submit({
+    const { requeued, next_eligible_at, seq } = await engine.submitConfirmed({
       verb: 'fail',
       error,
       retryable: input.retryable ?? false,

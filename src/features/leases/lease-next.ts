@@ -120,7 +120,7 @@ export const leaseNext = defineOperation({
     }
     const waitMs = (input.wait_seconds ?? 0) * 1000
     if (waitMs === 0 || engine.wakeups.stopped) {
-      return offers({ workers, ledger }, command, await engine.submit(command))
+      return offers({ workers, ledger }, command, await engine.submitConfirmed(command))
     }
     const claimed = await claimOrWait({ engine, workers }, command, waitMs, signal)
     if (!signal?.aborted) return offers({ workers, ledger }, command, claimed)
@@ -171,7 +171,7 @@ async function claimOrWait(
   try {
     let wakeup: Awaited<ReturnType<Waiter['sleep']>> = 'look'
     for (;;) {
-      const claimed = await engine.submit(command)
+      const claimed = await engine.submitConfirmed(command)
       if (claimed.granted.length > 0) {
         if (wakeup === 'look') claims.sendNext(waiter)
         taken = claimed.granted.map(({ task }) => task.lane)
@@ -212,7 +212,7 @@ async function reclaim(engine: Engine, claim: Claim): Promise<Claimed> {
     accepted
       .slice(0, max_tasks)
       .map(({ task_id, lease_id }) =>
-        engine.submit({ verb: 'reclaim', ...mine, task_id, lease_id }).catch(undefinedIfLost),
+        engine.submitConfirmed({ verb: 'reclaim', ...mine, task_id, lease_id }).catch(undefinedIfLost),
       ),
   )
   const reclaimed = answers.filter((answer) => answer !== undefined)

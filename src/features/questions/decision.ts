@@ -87,7 +87,7 @@ export async function submitDecision(
   decision: Pick<Answer, 'decision' | 'reason' | 'answer' | 'via'> & Partial<Pick<Answer, 'content_hash'>>,
 ): Promise<DecisionAnswer> {
   const { task_id, n } = question
-  const { state, status, decided_by, decided_at, is_duplicate, seq } = await engine.submit({
+  const { state, status, decided_by, decided_at, is_duplicate, seq } = await engine.submitConfirmed({
     verb: 'answer',
     tenant: tenant.tenant,
     task_id,

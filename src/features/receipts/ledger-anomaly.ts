@@ -9,6 +9,8 @@ export const LEDGER_ADVICE = {
     'More receipts wait for ReceiptGate than details.threshold. None is lost. Check whether ReceiptGate responds and keeps up.',
   receipt_set_aside:
     'ReceiptGate does not accept this receipt; details.reason says why. Once that is repaired, run "asyncgate ledger requeue".',
+  receipt_completion_ignored:
+    'ReceiptGate has a completion of this task that does not fit it; details.reason says why. The task was not ended. Find out which system has written it.',
   receipt_ledger_misconfigured:
     'ReceiptGate refuses requests of this server. Check RECEIPTGATE_ENDPOINT and RECEIPTGATE_AUTH_TOKEN.',
 } as const

@@ -155,6 +155,7 @@ function viewOf(
     default_retry_backoff_seconds: null,
     default_timeout_seconds: null,
     retention_days: null,
+    escalation_class: null,
     result_channel: null,
     estimated_runtime_seconds: null,
     poll_suggestion_seconds: null,

@@ -54,6 +54,9 @@ const fields = {
   retention_days: count(36_500).describe(
     'Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent',
   ),
+  escalation_class: count(1000, 0).describe(
+    'Default escalation_class of tasks; the server decides if absent',
+  ),
   result_channel: text(64).describe('The result channel in which results are stored'),
   estimated_runtime_seconds: seconds(ONE_YEAR).describe('Usual run time of tasks, returned by create_task'),
   poll_suggestion_seconds: seconds(ONE_YEAR).describe(
@@ -93,6 +96,7 @@ export const taskTypeShape = z.object({
   default_retry_backoff_seconds: orNull(fields.default_retry_backoff_seconds),
   default_timeout_seconds: orNull(fields.default_timeout_seconds),
   retention_days: orNull(fields.retention_days),
+  escalation_class: orNull(fields.escalation_class),
   result_channel: orNull(fields.result_channel),
   estimated_runtime_seconds: orNull(fields.estimated_runtime_seconds),
   poll_suggestion_seconds: orNull(fields.poll_suggestion_seconds),
@@ -164,6 +168,7 @@ export async function checkedTaskType(
     default_retry_backoff_seconds: asked.default_retry_backoff_seconds ?? null,
     default_timeout_seconds: asked.default_timeout_seconds ?? null,
     retention_days: asked.retention_days ?? null,
+    escalation_class: asked.escalation_class ?? null,
     result_channel: asked.result_channel ?? null,
     estimated_runtime_seconds: asked.estimated_runtime_seconds ?? null,
     poll_suggestion_seconds: asked.poll_suggestion_seconds ?? null,

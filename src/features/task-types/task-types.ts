@@ -130,10 +130,12 @@ export class TaskTypes extends TenantRegistry<TypeTable> {
   }
 }
 
-/** Types registered by earlier versions have no milestones and no output_schema. */
+/** Types registered by earlier versions lack these members. */
 function storedOf(text: string): Stored {
-  const stored: Omit<Stored, 'milestones' | 'output_schema'> & Partial<Stored> = JSON.parse(text)
-  return { ...stored, milestones: stored.milestones ?? null, output_schema: stored.output_schema ?? null }
+  const stored: Omit<Stored, 'milestones' | 'output_schema' | 'escalation_class'> & Partial<Stored> =
+    JSON.parse(text)
+  const { milestones = null, output_schema = null, escalation_class = null } = stored
+  return { ...stored, milestones, output_schema, escalation_class }
 }
 
 function viewOf({ value, version }: Item<Stored>): TaskTypeView {

@@ -32,7 +32,7 @@ export const cancelTask = defineOperation({
   async run({ engine }, caller, { task_id, reason = null }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const by = principalKey(caller.principal)
-    return engine.submit({ verb: 'cancel', tenant, task_id, by, role: caller.role, reason })
+    return engine.submitConfirmed({ verb: 'cancel', tenant, task_id, by, role: caller.role, reason })
   },
 })
 
@@ -163,7 +163,7 @@ async function endAll(
   const by = principalKey(caller.principal)
   const outcomes = await Promise.all(
     Array.from(ids, (task_id) =>
-      engine.submit({ verb: 'cancel', tenant, task_id, by, role: caller.role, reason }).then(
+      engine.submitConfirmed({ verb: 'cancel', tenant, task_id, by, role: caller.role, reason }).then(
         ({ ok }) => ok,
         (error: unknown) => {
           if (!(error instanceof Fault)) throw error

@@ -66,6 +66,7 @@ export function createCommand(
       standard.default_retry_backoff_seconds,
     timeout_seconds,
     deadline_at: input.deadline_at === undefined ? null : Date.parse(input.deadline_at),
+    escalation_class: input.escalation_class ?? defaults?.escalation_class ?? null,
     retention_days: retentionOf(input, defaults?.retention_days, settings),
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,

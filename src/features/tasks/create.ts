@@ -90,7 +90,7 @@ export async function createTask(
     question: admission?.question ?? null,
     policy: admission?.policy ?? null,
   })
-  const submitted = engine.submit(command)
+  const submitted = engine.submitConfirmed(command)
   // The gateway's claim, submitted now, finds the task in the same commit.
   if (call !== undefined && command.question === null && command.block === undefined) {
     toolCalls.sessions.get(tenant.tenant)?.submitted(lane)

@@ -78,6 +78,10 @@ export const taskShape = z.object({
     .int()
     .nullable()
     .describe('Days after its end at which the contents of the task are removed; null if they stay'),
+  escalation_class: z
+    .int()
+    .nullable()
+    .describe('Class of ESCALATION_TARGETS that is notified if the task is escalated; null if not set'),
   parent_task_id: textOrNull.describe(PARENT_TASK),
   caused_by_receipt_id: textOrNull.describe(CAUSE),
   session_id: workFields.session_id,

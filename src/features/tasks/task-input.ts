@@ -84,6 +84,14 @@ export const createInput = z.strictObject({
     .max(MAX_RETENTION_DAYS)
     .optional()
     .describe('Days after its end at which the contents of the task are removed. Default: type or server'),
+  escalation_class: z
+    .int()
+    .min(0)
+    .max(1000)
+    .optional()
+    .describe(
+      'Class of ESCALATION_TARGETS that is notified if the task is escalated. Default: task type or server',
+    ),
   success_criteria: text(4000)
     .optional()
     .describe('When the work counts as done, in words. Shown to the worker and in the task.assigned receipt'),

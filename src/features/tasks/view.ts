@@ -48,6 +48,7 @@ export function taskView(
     timeout_at: isoOrNull(attemptEnd(task)),
     deadline_at: isoOrNull(task.deadline_at),
     retention_days: task.retention_days,
+    escalation_class: task.escalation_class,
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
     session_id: spec.session_id,

@@ -34,6 +34,7 @@ const taskTemplate = z.strictObject({
   retry_backoff_seconds: seconds(0, ONE_YEAR).optional(),
   timeout_seconds: seconds(1, ONE_YEAR).optional(),
   retention_days: z.int().min(1).max(36_500).optional(),
+  escalation_class: z.int().min(0).max(1000).optional(),
   session_id: text(255).optional(),
   labels: z
     .record(text(128), z.string().max(255))

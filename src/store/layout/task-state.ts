@@ -94,7 +94,8 @@ type OpenState = readonly [
   wake_at: number | null,
   started_at: number | null,
   lease: HeldLease | null,
-  retention_days?: number,
+  retention_days?: number | null,
+  escalation_class?: number,
 ]
 
 type DoneState = readonly [
@@ -105,15 +106,18 @@ type DoneState = readonly [
   receipt_seq: number,
   obligation_open: 0 | 1,
   dead_letter: 0 | 1,
-  retention_days?: number,
+  retention_days?: number | null,
+  escalation_class?: number,
 ]
 
 /** What is stored of a task besides what its outcome says. `receipts` are the seqs of its receipts. */
 export function encodeState(task: Task, receipts: readonly number[]): string {
   check(task)
   const text = JSON.stringify(isOpen(task) ? openState(task, receipts) : doneState(task, receipts))
-  // Most tasks have none, so it is the last element, and absent then.
-  return task.retention_days === null ? text : `${text.slice(0, -1)},${task.retention_days}]`
+  // Most tasks have neither, so they are the last elements, and absent then.
+  const { retention_days, escalation_class } = task
+  if (escalation_class !== null) return `${text.slice(0, -1)},${retention_days},${escalation_class}]`
+  return retention_days === null ? text : `${text.slice(0, -1)},${retention_days}]`
 }
 
 /** What a text cannot be constrained to by the database. */
@@ -218,7 +222,7 @@ type Details = readonly [CanonicalJson | null, CanonicalJson | null, CanonicalJs
 export function decodeLive({ tenant, seq, status: code, state }: LiveRow): Stored<OpenTask> {
   const fields = JSON.parse(state) as OpenState
   return {
-    task: openTask(coreOf(tenant, seq, fields, fields[22]), openStatus(code), fields),
+    task: openTask(coreOf(tenant, seq, fields, fields[22], fields[23]), openStatus(code), fields),
     receipts: fields[18],
   }
 }
@@ -255,7 +259,7 @@ function leaseOf(lease: HeldLease, expires_at: number): Lease {
 export function decodeDone({ tenant, seq, status: code, state, result, details }: DoneRow): Stored<DoneTask> {
   const fields = JSON.parse(state) as DoneState
   const [error, artifacts, delivery_proof] = details === null ? NO_DETAILS : (JSON.parse(details) as Details)
-  const task = asDone(coreOf(tenant, seq, fields, fields[25]), {
+  const task = asDone(coreOf(tenant, seq, fields, fields[25], fields[26]), {
     updated_at: fields[17],
     status: doneStatus(code),
     lease:
@@ -305,7 +309,8 @@ function coreOf(
   tenant: number,
   seq: number,
   fields: OpenState | DoneState,
-  retention_days: number | undefined,
+  retention_days: number | null | undefined,
+  escalation_class: number | undefined,
 ): TaskCore {
   return {
     tenant,
@@ -324,6 +329,7 @@ function coreOf(
     timeout_seconds: fields[11],
     deadline_at: fields[12],
     retention_days: retention_days ?? null,
+    escalation_class: escalation_class ?? null,
     input_length: fields[13],
     fence: fields[14],
     progress_count: fields[15],

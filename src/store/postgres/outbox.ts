@@ -26,7 +26,7 @@ export const outboxQueries = {
   outbox_set_aside: `
     SELECT ${COLUMNS} FROM receipt_outbox
     WHERE tenant = $1 AND state = 'set_aside' AND seq > $2 ORDER BY seq LIMIT $3`,
-  outbox_of_task: `SELECT seq FROM receipt_outbox WHERE tenant = $1 AND task_id = $2 ORDER BY seq`,
+  outbox_of_task: `SELECT ${COLUMNS} FROM receipt_outbox WHERE tenant = $1 AND task_id = $2 ORDER BY seq`,
   outbox_render: `
     UPDATE receipt_outbox SET rendered = $3
     WHERE tenant = $1 AND seq = $2 AND rendered IS NOT DISTINCT FROM $4 RETURNING seq`,
@@ -75,8 +75,7 @@ export function outboxOn(pooled: Pooled): OutboxRows {
     },
     due: (tenant, now, limit) => ask<OutboxRow>('outbox_due', tenant, now, limit),
     setAside: (tenant, after, limit) => ask<OutboxRow>('outbox_set_aside', tenant, after, limit),
-    seqsOf: async (tenant, taskId) =>
-      (await ask<{ seq: number }>('outbox_of_task', tenant, taskId)).map(({ seq }) => seq),
+    ofTask: (tenant, taskId) => ask<OutboxRow>('outbox_of_task', tenant, taskId),
     render: async (tenant, seq, rendered, expected) =>
       (await change('outbox_render', tenant, seq, rendered, expected)).length > 0,
     async update(tenant, seq, { state, tries, next_try_at, reason }) {

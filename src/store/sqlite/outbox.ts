@@ -29,7 +29,7 @@ export function prepareOutbox(reader: Database, writer: Database, change: Change
   const setAside = reader.prepare(OUTBOX_SET_ASIDE)
   const count = reader.prepare(COUNT)
   const ofTask = reader.prepare(
-    'SELECT seq FROM receipt_outbox WHERE tenant = ? AND task_id = ? ORDER BY seq',
+    `SELECT ${COLUMNS} FROM receipt_outbox WHERE tenant = ? AND task_id = ? ORDER BY seq`,
   )
   const render = writer.prepare(
     'UPDATE receipt_outbox SET rendered = ? WHERE tenant = ? AND seq = ? AND rendered IS ?',
@@ -58,8 +58,7 @@ export function prepareOutbox(reader: Database, writer: Database, change: Change
     advance: async (...values) => change(() => inTransaction(writer, () => advance(...values))),
     due: async (...values) => attemptAvailable(() => due.all(...values) as OutboxRow[]),
     setAside: async (...values) => attemptAvailable(() => setAside.all(...values) as OutboxRow[]),
-    seqsOf: async (...key) =>
-      attemptAvailable(() => (ofTask.all(...key) as { readonly seq: number }[]).map(({ seq }) => seq)),
+    ofTask: async (...key) => attemptAvailable(() => ofTask.all(...key) as OutboxRow[]),
     render: async (tenant, seq, rendered, expected) =>
       change(() => Number(render.run(rendered, tenant, seq, expected).changes) > 0),
     update: async (tenant, seq, { state, tries, next_try_at, reason }) => {

@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import { describeGates } from '../../support/gates.ts'
+import type { Gate } from '../../../src/features/gate.ts'
+import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import {
   at,
   expire,
   failTask,
+  held,
   hold,
   lease,
+  look,
   openTasks,
   receiptsOf,
   receiptTypes,
+  refusal,
 } from '../../support/steps.ts'
 
 describeGates('escalation', (open) => {
@@ -73,6 +77,60 @@ describeGates('escalation', (open) => {
       { to: 'boss', escalation_reason: 'max_retries_exceeded' },
     ])
     expect(await escalations(failing)).toMatchObject([{ to: 'boss' }])
+  })
+
+  describe('escalation classes', () => {
+    const classes = {
+      ...settings,
+      escalation_target: 'agent:ops',
+      escalation_targets: [
+        { class: 0, to: 'human:duty' },
+        { class: 7, to: 'agent:legal' },
+      ],
+    } as const
+    const targetsOf = async (gate: Gate, task: { readonly task_id: string }, tenant?: string) => {
+      const { receipts } = await gate.listReceipts(admin(tenant), { task_id: task.task_id })
+      return receipts.flatMap(({ receipt_type, to }) => (receipt_type === 'task.escalated' ? [to.id] : []))
+    }
+
+    it('the class of a task chooses the target, for expired leases and exhausted attempts', async () => {
+      const { gate, clock, another } = await open({ settings: classes })
+      const expiring = await hold(gate, { escalation_class: 7 })
+      await expire(gate, clock)
+      // The class is stored with the task.
+      await gate.close()
+      const { gate: second } = await another({ settings: classes })
+      await failTask(second, await lease(second), { retryable: true })
+      expect(await targetsOf(second, expiring)).toEqual(['legal', 'legal'])
+      expect(await look(second, expiring)).toMatchObject({ escalation_class: 7 })
+    })
+
+    it('a task takes the class of its type unless it has one, and an unlisted class counts as none', async () => {
+      const { gate } = await open({ settings: classes })
+      await gate.registerTaskType(admin(), { type: 'job', escalation_class: 0 })
+      const escalated = async (input: object) => {
+        const offer = await hold(gate, { ...input })
+        await failTask(gate, offer, { retryable: true })
+        return targetsOf(gate, offer)
+      }
+      expect(await escalated({})).toEqual(['duty'])
+      expect(await escalated({ escalation_class: 7 })).toEqual(['legal'])
+      expect(await escalated({ escalation_class: 3 })).toEqual(['ops'])
+      expect(await refusal(hold(gate, { escalation_class: -1 }))).toMatchObject({ code: 'VALIDATION_ERROR' })
+    })
+
+    it('the target is a principal of the tenant of the task', async () => {
+      const { gate } = await open({ settings: classes })
+      const [alice, w1] = [agent('alice', 'acme'), worker('w1', 'acme')]
+      await gate.createTask(alice, { type: 'job', escalation_class: 7 })
+      const offer = await lease(gate, {}, w1)
+      await gate.fail(w1, { ...held(offer), error: { message: 'no' }, retryable: true })
+      expect(await targetsOf(gate, offer, 'acme')).toEqual(['legal'])
+      const attention = async (tenant: string) =>
+        (await gate.listInbox(agent('legal', tenant), {})).items.map(({ task_id }) => task_id)
+      expect(await attention('acme')).toEqual([offer.task_id])
+      expect(await attention('default')).toEqual([])
+    })
   })
 
   it('escalation is disabled by default', async () => {

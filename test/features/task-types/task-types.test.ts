@@ -47,6 +47,7 @@ describeGates('task type registry', (open, storeName) => {
       default_retry_backoff_seconds: null,
       default_timeout_seconds: null,
       retention_days: 30,
+      escalation_class: null,
       result_channel: null,
       estimated_runtime_seconds: null,
       poll_suggestion_seconds: null,

@@ -40,7 +40,7 @@ export function describeOutbox(subject: Subject): void {
       await outbox.remove(subject.tenant, 2)
       expect(await due()).toEqual([row(5, 1), row(7, 2)])
       expect(await due(NOW, 1)).toEqual([row(5, 1)])
-      expect(await outbox.seqsOf(subject.tenant, uuid(1))).toEqual([5])
+      expect(await outbox.ofTask(subject.tenant, uuid(1))).toEqual([row(5, 1)])
     })
 
     it('a postponed receipt is due at its time, and holds back its task only', async () => {

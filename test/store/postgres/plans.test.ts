@@ -303,7 +303,7 @@ async function useOutbox(outbox: OutboxRows, tenant: number, seqs: readonly numb
   await outbox.render(tenant, first, 'text', null)
   await outbox.update(tenant, first, { state: 'set_aside', tries: 1, next_try_at: 0, reason: 'x' })
   await outbox.setAside(tenant, 0, 1)
-  await outbox.seqsOf(tenant, uuid(first))
+  await outbox.ofTask(tenant, uuid(first))
   await outbox.counts(tenant, 1)
   await outbox.requeue(tenant, false)
   for (const seq of seqs) await outbox.remove(tenant, seq)
