@@ -10,8 +10,9 @@ import type { TenantRef } from '../../store/store.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { defineOperation, READS } from '../define-operation.ts'
 import { principalShape, time, withoutNulls } from '../input.ts'
+import { findTasks } from '../tasks/search/scan.ts'
+import { searchFor } from '../tasks/search/search.ts'
 import { inputOf } from '../tasks/task-input.ts'
-import { findTasks } from '../tasks/task-search.ts'
 import type { TenantUpstreams } from '../upstreams/upstreams.ts'
 import { policyContext } from './context.ts'
 import type { PolicyCopy } from './copy.ts'
@@ -71,7 +72,7 @@ export const previewPolicy = defineOperation({
     const draft = ruleOf(rule)
     checkRule(draft, (name) => copy.patterns.has(name), 'rule.')
     const after = await bookOf(policies.parts, copy, withRule(copy, draft), [])
-    const { lines } = await findTasks(engine, tenant.tenant, {}, Number.MAX_SAFE_INTEGER, limit)
+    const { lines } = await findTasks(engine, tenant.tenant, searchFor({}, 0), Number.MAX_SAFE_INTEGER, limit)
     const { rows } = await readRecords(engine, tenant.tenant, lines)
     const changed: PolicyChange[] = []
     for (const [i, record] of rows.entries()) {
