@@ -16,6 +16,8 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   TASK_TYPE_UNKNOWN:
     'Check the type: "asyncgate types list" shows the known types, and "asyncgate types register" adds one.',
   TASK_TYPE_DISABLED: 'An admin enables it with "asyncgate types enable TYPE".',
+  LEDGER_UNAVAILABLE:
+    'Run the command again after the printed time; "committed" says whether the change was made, and it is not made twice.',
   EMAIL_NOT_FOUND: 'Check the id; "asyncgate emails list" shows the emails.',
   WORKER_NOT_FOUND: 'Check the worker_id; "asyncgate workers" shows the workers of the last day.',
   SESSION_NOT_FOUND: 'Check the session_id; "asyncgate sessions" shows the live sessions.',

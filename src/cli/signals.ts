@@ -27,13 +27,33 @@ export function exitCodeOf(signal: keyof typeof SIGNALS): number {
 export function stopRequested(also?: Promise<void>): Promise<keyof typeof SIGNALS> {
   return new Promise((resolve) => {
     void also?.then(() => resolve('SIGTERM'))
-    let asked = false
-    const on = (signal: keyof typeof SIGNALS) => () => {
-      if (asked) process.exit(exitCodeOf(signal))
-      asked = true
-      resolve(signal)
-    }
-    process.on('SIGINT', on('SIGINT'))
-    process.on('SIGTERM', on('SIGTERM'))
+    onSignals(resolve)
   })
+}
+
+/** Runs `work` with a signal that is aborted when the process receives a signal to stop. A second one ends the process. */
+export async function stoppable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stopping = new AbortController()
+  const remove = onSignals(() => stopping.abort())
+  try {
+    return await work(stopping.signal)
+  } finally {
+    remove()
+  }
+}
+
+/** Calls `first` for the first signal; the second one ends the process. Returns a function that removes the listeners. */
+function onSignals(first: (signal: keyof typeof SIGNALS) => void): () => void {
+  let asked = false
+  const on = (signal: keyof typeof SIGNALS) => {
+    if (asked) process.exit(exitCodeOf(signal))
+    asked = true
+    first(signal)
+  }
+  process.on('SIGINT', on)
+  process.on('SIGTERM', on)
+  return () => {
+    process.off('SIGINT', on)
+    process.off('SIGTERM', on)
+  }
 }

@@ -229,7 +229,13 @@ function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
   return fc.tuple(fitting, callerOf(operation), fc.nat({ max: 12 })).map(([input, who, n]) => {
     const own = 'lease_id' in input && 'worker_id' in input
     // Mostly a lease with its own task and holder, since other combinations are refused early.
-    return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)), ...scheduleOf(input, n) }
+    return {
+      ...input,
+      ...who,
+      ...(own && n < 10 && holderOf(n % 4)),
+      ...scheduleOf(input, n),
+      ...planOf(operation, n),
+    }
   })
 }
 
@@ -244,6 +250,13 @@ function callerOf({ name, access, actor }: Operation): fc.Arbitrary<JsonFields> 
 /** A created schedule mostly has the id of its task. */
 function scheduleOf(input: JsonFields, n: number): JsonFields {
   return input.event === 'created' && n < 10 ? { schedule_id: `$held_task ${n % 4}` } : {}
+}
+
+const PLAN = { name: 'often', mode: 'interval', interval_seconds: 60, task_template: { type: 'tick' } }
+
+/** Some tasks create a schedule. */
+function planOf({ name }: Operation, n: number): JsonFields {
+  return name === 'create_task' && n > 9 ? { type: 'schedule.create', payload: PLAN } : {}
 }
 
 function holderOf(n: number): JsonFields {

@@ -411,8 +411,10 @@ const CASES: readonly Case[] = [
   failing('INTERNAL_ERROR', new Error('INSERT INTO secrets failed at /src/store.ts')),
 ]
 
-/** Codes that no REST request of this version can cause. */
+/** Codes that no request to these servers can cause. test/cli/ledger-waiting.test.ts covers those of ReceiptGate. */
 const OUT_OF_REACH: readonly string[] = [
+  'LEDGER_REFUSED',
+  'LEDGER_UNAVAILABLE',
   'TOO_MANY_PARENTS',
   'PARENT_REQUIRED',
   'MEMORY_REFUSED',

@@ -12,6 +12,7 @@ import { privacyChecks } from './privacy-checks.ts'
 import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
 import { retentionChecks } from './retention-checks.ts'
+import { scheduleChecks } from './schedule-checks.ts'
 import { sessionChecks } from './session-checks.ts'
 import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
 import { openUpstreams, upstreamChecks } from './upstream-checks.ts'
@@ -483,40 +484,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     ])
   },
 
-  async record_schedule(served) {
-    const held = await heldTask(served)
-    const answer = await served.post(`/v1/schedules/${held.task_id}/record`, {
-      ...held,
-      event: 'created',
-      schedule: { name: 'nightly' },
-    })
-    expect(answer).toMatchObject({ status: 200, body: { ok: true, receipt_id: ID } })
-  },
-
-  async run_schedule(served) {
-    const payload = { name: 'often', mode: 'interval', interval_seconds: 1, task_template: { type: 'tick' } }
-    const held = await heldTask(served, { type: 'schedule.create', payload })
-    await served.post(`/v1/schedules/${held.task_id}/record`, { ...held, event: 'created' })
-    const { body } = await served.get(`/v1/tasks/${held.task_id}`, ALICE)
-    const run_at = new Date(Date.parse(String(body.created_at)) + 1000).toISOString()
-    const answer = await served.post(`/v1/schedules/${held.task_id}/run`, {
-      worker_id: held.worker_id,
-      run_at,
-    })
-    expect(answer).toMatchObject({ status: 200, body: { status: 'queued', is_duplicate: false } })
-  },
-
-  async report_stale_schedule(served) {
-    const held = await heldTask(served)
-    await served.post(`/v1/schedules/${held.task_id}/record`, { ...held, event: 'created' })
-    const answer = await served.post(`/v1/schedules/${held.task_id}/stale`, {
-      worker_id: held.worker_id,
-      next_run_at: '2020-01-01T00:00:00.000Z',
-      reason: 'QUOTA_EXCEEDED',
-    })
-    expect(answer).toMatchObject({ status: 200, body: { ok: true, receipt_id: ID } })
-  },
-
+  ...scheduleChecks,
   ...emailChecks,
   ...questionChecks,
   ...registryChecks,

@@ -50,6 +50,18 @@ export const policyChecks = {
     expect(listOf(answer, 'considered')).toEqual([{ id: 'no:jobs', applied: true, why: 'it decides' }])
   },
 
+  async preview_policy(served: Served) {
+    const { body } = await served.post('/v1/tasks', { principal_id: 'alice', type: 'job' })
+    const rule = { id: 'no:jobs', action: 'BLOCK', scope: { type: 'job' } }
+    expect(await served.post('/v1/policies/preview', { ...ROOT, rule })).toMatchObject({
+      status: 200,
+      body: {
+        examined: 1,
+        changed: [{ task_id: body.task_id, before: { action: 'ALLOW' }, after: { action: 'BLOCK' } }],
+      },
+    })
+  },
+
   async put_redaction_pattern(served: Served) {
     expect(await putPattern(served)).toMatchObject({
       status: 200,

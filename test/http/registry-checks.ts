@@ -8,8 +8,15 @@ const register = ({ post }: Served, input: object = {}) =>
   post('/v1/task-types', { ...ROOT, ...TYPE, ...input })
 const claim = ({ post }: Served) => post('/v1/leases/claim', { worker_id: 'w 1' })
 
-/** The operations on task types and workers. */
+/** The operations on task types, workers and agents. */
 export const registryChecks = {
+  async list_agents(served: Served) {
+    await served.post('/v1/tasks', { principal_id: 'alice', type: 'job' })
+    const answer = await served.get('/v1/agents', ROOT)
+    expect(answer.status).toBe(200)
+    expect(listOf(answer, 'agents')).toMatchObject([{ principal: { kind: 'agent', id: 'alice' } }])
+  },
+
   async register_task_type(served: Served) {
     const answer = await register(served, { tool: { name: 'draw_map' } })
     expect(answer).toMatchObject({

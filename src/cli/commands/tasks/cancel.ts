@@ -2,7 +2,7 @@ import { type Client, serverCommand } from '../../client.ts'
 import { CliError, EXIT, type ExitCode } from '../../exit.ts'
 import { flag, text, texts, unlessEmpty } from '../../input.ts'
 import { type Output, ProgressLine } from '../../output.ts'
-import { stopRequested } from '../../signals.ts'
+import { stoppable } from '../../signals.ts'
 
 export const cancel = serverCommand({
   name: 'tasks cancel',
@@ -35,7 +35,9 @@ export const cancel = serverCommand({
     const [task_id] = input.args
     const reason = input.text('reason')
     if (task_id === undefined) {
-      if (isFiltered) return cancelAll(client, { ...filter, reason }, output)
+      if (isFiltered) {
+        return stoppable((signal) => cancelAll(client, { ...filter, reason }, output, signal))
+      }
       const filters = '--session, --agent, --type, --status, --label, --query or --all'
       throw input.usageError(`Give a TASK_ID, or a filter: ${filters}.`)
     }
@@ -57,9 +59,8 @@ async function cancelAll(
   client: Client,
   filter: Readonly<Record<string, unknown>>,
   output: Output,
+  signal: AbortSignal,
 ): Promise<ExitCode> {
-  const stopping = new AbortController()
-  stopRequested().then(() => stopping.abort())
   const progress = new ProgressLine()
   let count = 0
   let skipped = 0
@@ -67,14 +68,14 @@ async function cancelAll(
   try {
     do {
       progress.show(`canceled ${formatted(count)}`)
-      const page = await client.call('cancelTasks', { ...filter, limit: BATCH, cursor }, stopping.signal)
+      const page = await client.call('cancelTasks', { ...filter, limit: BATCH, cursor }, signal)
       count += page.count
       skipped += page.skipped
       cursor = page.next_cursor ?? undefined
     } while (cursor !== undefined)
   } catch (error) {
-    if (count === 0 && !stopping.signal.aborted) throw error
-    throw incomplete(error, count, stopping.signal.aborted)
+    if (count === 0 && !signal.aborted) throw error
+    throw incomplete(error, count, signal.aborted)
   } finally {
     progress.clear()
   }
