@@ -5,7 +5,7 @@ import { type HttpServer, serveHttp } from '../equivalence/http.ts'
 import { openWorld, type StoreName, storeNames, type World } from '../equivalence/world.ts'
 import { asCaller } from '../support/auth-modes.ts'
 import { Memory } from './memory.ts'
-import { type Action, actionsWith, type FuzzRequest } from './requests.ts'
+import { type Action, actionsWith, type FuzzRequest, scheduleRequests } from './requests.ts'
 import { judge, type Verdict, wireRequest } from './verdict.ts'
 
 const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 5_000)
@@ -107,6 +107,7 @@ async function campaign(actions: Iterable<Action>, counts: Counts): Promise<numb
   const memory = new Memory()
   let n = 0
   try {
+    for (const request of scheduleRequests()) await ask(servers, request, memory)
     for (const action of actions) {
       await Promise.all(servers.map(({ gate }) => gate.settled()))
       if ('seconds' in action) {

@@ -234,7 +234,6 @@ function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
       ...who,
       ...(own && n < 10 && holderOf(n % 4)),
       ...scheduleOf(input, n),
-      ...planOf(operation, n),
     }
   })
 }
@@ -252,15 +251,23 @@ function scheduleOf(input: JsonFields, n: number): JsonFields {
   return input.event === 'created' && n < 10 ? { schedule_id: `$held_task ${n % 4}` } : {}
 }
 
-const PLAN = { name: 'often', mode: 'interval', interval_seconds: 60, task_template: { type: 'tick' } }
-
-/** Some tasks create a schedule. */
-function planOf({ name }: Operation, n: number): JsonFields {
-  return name === 'create_task' && n > 9 ? { type: 'schedule.create', payload: PLAN } : {}
-}
-
 function holderOf(n: number): JsonFields {
   return { task_id: `$held_task ${n}`, lease_id: `$lease ${n}`, worker_id: `$holder ${n}` }
+}
+
+/** Requests that create a schedule, which random requests hardly ever do. */
+export function scheduleRequests(): FuzzRequest[] {
+  const task_template = { type: 'tick' }
+  const payload = { name: 'often', mode: 'interval', interval_seconds: 60, task_template }
+  const request = (name: string, input: JsonFields): FuzzRequest[] => {
+    const operation = findOperation(name)
+    return operation === undefined ? [] : [{ protocol: 'REST', operation, input }]
+  }
+  return [
+    ...request('create_task', { principal_id: 'alice', type: 'schedule.create', payload }),
+    ...request('lease_next', { worker_id: 'w1' }),
+    ...request('record_schedule', { ...holderOf(0), schedule_id: '$held_task 0', event: 'created' }),
+  ]
 }
 
 function namesFor({ name }: Operation): ByName {
