@@ -1,3 +1,7 @@
+import type { StoreName } from './engine/databases.ts'
+
+export const STORES: readonly StoreName[] = ['sqlite', 'postgres']
+
 /** A mistake in the command line, which is printed without a stack. */
 export class UsageError extends Error {}
 
@@ -8,4 +12,20 @@ export function countOption(name: string, text: string | undefined, byDefault: n
   if (!Number.isSafeInteger(value) || value < 1)
     throw new UsageError(`--${name} must be a positive integer, not "${text}"`)
   return value
+}
+
+/** The values of an option that may be repeated; all known ones if it is absent. */
+export function chosen<Name extends string>(
+  option: string,
+  names: readonly string[] | undefined,
+  known: readonly Name[],
+): readonly Name[] {
+  if (names === undefined) return known
+  return names.map((name) => {
+    const found = known.find((each) => each === name)
+    if (found === undefined) {
+      throw new UsageError(`--${option}: unknown value "${name}". Values: ${known.join(', ')}`)
+    }
+    return found
+  })
 }

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { against } from './against/index.ts'
 import { UsageError } from './arguments.ts'
 import { auth } from './auth/index.ts'
+import { console as consoleSuite } from './console/index.ts'
 import { engine } from './engine/index.ts'
 import { gateway } from './gateway/index.ts'
 import { growth } from './growth/index.ts'
@@ -18,6 +19,7 @@ const SUITES: Record<string, Suite> = {
   engine: withoutOptions(engine),
   http: withoutOptions(http),
   auth,
+  console: consoleSuite,
   worker: withoutOptions(workers),
   gateway: withoutOptions(gateway),
   against: withoutOptions((report, [ref, suite]) => against(report, ref ?? 'HEAD', suite)),

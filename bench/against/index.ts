@@ -1,4 +1,4 @@
-import { UsageError } from '../arguments.ts'
+import { STORES, UsageError } from '../arguments.ts'
 import { Databases, type StoreName } from '../engine/databases.ts'
 import { inTurns } from '../paired.ts'
 import { type Report, spread } from '../report.ts'
@@ -6,7 +6,6 @@ import { median } from '../stats.ts'
 import { type StartArm, WORKLOADS } from './arms.ts'
 import { buildVersion, HERE } from './version.ts'
 
-const STORES: readonly StoreName[] = ['sqlite', 'postgres']
 const TURNS = { rounds: 15, seconds: 2 }
 
 /** Compares this version with another one. Both run at the same time and are loaded in turns. */

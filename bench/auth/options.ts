@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util'
-import { countOption, UsageError } from '../arguments.ts'
+import { chosen, countOption, STORES } from '../arguments.ts'
 import type { StoreName } from '../engine/databases.ts'
 import type { Turns } from '../paired.ts'
 
-export const STORES: readonly StoreName[] = ['sqlite', 'postgres']
 export const PARTS = ['engine', 'rest', 'batch', 'mcp', 'flood'] as const
 export type Part = (typeof PARTS)[number]
 
@@ -32,19 +31,4 @@ export function parseOptions(args: readonly string[]): Options {
       seconds: countOption('seconds', values.seconds, 2),
     },
   }
-}
-
-function chosen<Name extends string>(
-  option: string,
-  names: readonly string[] | undefined,
-  known: readonly Name[],
-): readonly Name[] {
-  if (names === undefined) return known
-  return names.map((name) => {
-    const found = known.find((each) => each === name)
-    if (found === undefined) {
-      throw new UsageError(`--${option}: unknown value "${name}". Values: ${known.join(', ')}`)
-    }
-    return found
-  })
 }

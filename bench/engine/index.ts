@@ -1,3 +1,4 @@
+import { STORES } from '../arguments.ts'
 import { type Report, spread } from '../report.ts'
 import { median } from '../stats.ts'
 import { claimScaling } from './claims.ts'
@@ -9,7 +10,6 @@ import { memory } from './memory.ts'
 import { obligations, pickUp } from './reads.ts'
 import { type Sample, takeSample } from './sample.ts'
 
-const STORES: readonly StoreName[] = ['sqlite', 'postgres']
 const CALLERS = 256
 const ROUNDS = 3
 const SECONDS = 6

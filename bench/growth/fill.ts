@@ -33,16 +33,27 @@ export const FIRST_SESSION = 'session-0'
 
 /** Fills an empty database through the gate: first the finished tasks, then the open ones. */
 export async function fill(gate: Gate, contents: Contents, signal: AbortSignal): Promise<void> {
-  const { tenants, types, finished, open } = contents
+  const { tenants, finished, open } = contents
   // Many tenants have few tasks each, so they are filled at the same time; all of them together with fewer tasks than
   // may wait for a commit.
   const [parallel, creators] = tenants === 1 ? [1, CREATORS] : [16, 1]
   await inParallel(tenants, parallel, async (i) => {
-    const tenant = tenantName(i)
-    await create(gate, tenant, types, finished / tenants, creators, signal)
-    await finish(gate, tenant, finished / tenants, signal)
-    await create(gate, tenant, types, open / tenants, creators, signal)
+    const share = { ...contents, finished: finished / tenants, open: open / tenants }
+    await fillTenant(gate, tenantName(i), share, signal, creators)
   })
+}
+
+/** The same for one tenant. */
+export async function fillTenant(
+  gate: Gate,
+  tenant: string,
+  { types, finished, open }: Pick<Contents, 'types' | 'finished' | 'open'>,
+  signal: AbortSignal,
+  creators = CREATORS,
+): Promise<void> {
+  await create(gate, tenant, types, finished, creators, signal)
+  await finish(gate, tenant, finished, signal)
+  await create(gate, tenant, types, open, creators, signal)
 }
 
 /** The tasks of an owner in one call, so that each call has the types of one owner only. */

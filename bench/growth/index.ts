@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { STORES } from '../arguments.ts'
 import { replaceSection } from '../document.ts'
-import { Databases, type StoreName } from '../engine/databases.ts'
+import { Databases } from '../engine/databases.ts'
 import type { Report, Row } from '../report.ts'
 import { type Resources, withResources } from '../resources.ts'
 import { measureCells, READS, type ReadName } from './cells.ts'
@@ -14,7 +15,6 @@ import { sizePerTask } from './size.ts'
 import { heldSnapshot } from './snapshot.ts'
 
 const DOCUMENT = fileURLToPath(new URL('../../docs/performance.md', import.meta.url))
-const STORES: readonly StoreName[] = ['sqlite', 'postgres']
 
 const ALL = Object.keys(READS) as ReadName[]
 

@@ -1,3 +1,4 @@
+import { STORES } from '../arguments.ts'
 import { Databases, openGateOn, type StoreName, urlOf } from '../engine/databases.ts'
 import { lifecyclesPerSecond } from '../engine/lifecycle.ts'
 import { type Report, spread } from '../report.ts'
@@ -6,7 +7,6 @@ import { lifecyclesOverHttp, requestsPerSecond } from './load.ts'
 import { mcp, type Protocol, rest } from './protocols.ts'
 import { startBare, startGate } from './servers.ts'
 
-const STORES: readonly StoreName[] = ['sqlite', 'postgres']
 const CONNECTIONS = 64
 const ROUNDS = 3
 const SECONDS = 5

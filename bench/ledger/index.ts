@@ -1,67 +1,31 @@
 import { openCheckpoint, verifyReceipt } from '../../dist/client/ledger-proof.js'
 import { receiptId } from '../../dist/core/ids.js'
 import { type Gate, openGate } from '../../dist/features/gate.js'
-import { LedgerThread } from '../../dist/server/ledger-thread.js'
 import { Databases, openStore, type StoreName } from '../engine/databases.ts'
 import { fill } from '../engine/fill.ts'
-import { AGENT, lifecyclesPerSecond } from '../engine/lifecycle.ts'
-import { type Report, round, spread } from '../report.ts'
+import { AGENT } from '../engine/lifecycle.ts'
+import { type Report, round } from '../report.ts'
 import { median, times } from '../stats.ts'
 import { parseOptions } from './options.ts'
+import { compareOutage } from './outage.ts'
+import { compareThroughput } from './throughput.ts'
 
-const STORES: readonly StoreName[] = ['sqlite', 'postgres']
-const CALLERS = 256
-const SECONDS = 4
-const ROUNDS = 5
 const PROOFS = 500
 
-/** What the log of receipts costs the engine, and how long it takes to verify one. */
+/** What the log of receipts costs the engine, how long it takes to verify one, and whether requests wait for ReceiptGate. */
 export async function ledger(report: Report, args: readonly string[]): Promise<void> {
-  const { receipts, parts } = parseOptions(args)
+  const options = parseOptions(args)
+  const { receipts, parts } = options
   const databases = await Databases.start()
   try {
-    for (const store of STORES) {
-      if (parts.includes('throughput')) await compare(report, databases, store)
+    for (const store of options.stores) {
+      if (parts.includes('throughput')) await compareThroughput(report, databases, store, options.turns)
+      if (parts.includes('outage')) await compareOutage(report, databases, store, options.turns)
       if (parts.includes('verification')) await verify(report, databases, store, receipts)
     }
   } finally {
     await databases.remove()
   }
-}
-
-async function compare(report: Report, databases: Databases, store: StoreName): Promise<void> {
-  const rates: Record<'without' | 'with', number[]> = { without: [], with: [] }
-  for (let round = 0; round < ROUNDS; round++) {
-    rates.without.push(await measure(databases, store, 0))
-    rates.with.push(await measure(databases, store, 1))
-  }
-  const ratios = rates.with.map((rate, i) => rate / (rates.without[i] ?? Number.NaN))
-  report.add({
-    name: `${store}: lifecycles, a checkpoint every second against none`,
-    value: median(ratios),
-    unit: 'x',
-    note: spread(ratios),
-    target: { atLeast: 0.95 },
-  })
-}
-
-async function measure(databases: Databases, store: StoreName, checkpointSeconds: number): Promise<number> {
-  const database = await databases.create(store)
-  const { address } = database
-  const thread = new LedgerThread(
-    store === 'sqlite' ? { kind: store, path: address } : { kind: store, url: address },
-  )
-  const gate = openGate({
-    store: await openStore(store, address),
-    ledgerLog: { checkpointSeconds, thread: (tenant, from) => thread.grow(tenant, from) },
-    onError: (error) => console.error(error),
-  })
-  await lifecyclesPerSecond(gate, CALLERS, 1)
-  const rate = await lifecyclesPerSecond(gate, CALLERS, SECONDS)
-  await gate.close()
-  await thread.stop()
-  await database.drop()
-  return rate
 }
 
 async function verify(

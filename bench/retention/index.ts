@@ -3,7 +3,7 @@ import { type Gate, openGate } from '../../dist/features/gate.js'
 import type { ArchiveStore } from '../../dist/features/retention/port.js'
 import { openPostgresStore } from '../../dist/store/postgres/store.js'
 import { openSqliteStore } from '../../dist/store/sqlite/store.js'
-import { countOption } from '../arguments.ts'
+import { countOption, STORES } from '../arguments.ts'
 import { type Database, Databases, type StoreName } from '../engine/databases.ts'
 import { READS, type ReadName } from '../growth/cells.ts'
 import { fill, tenantName } from '../growth/fill.ts'
@@ -13,7 +13,6 @@ import { withResources } from '../resources.ts'
 import { median, quantile, times } from '../stats.ts'
 import { sizesOf } from './sizes.ts'
 
-const STORES: readonly StoreName[] = ['sqlite', 'postgres']
 const MEASURED: readonly ReadName[] = ['claim', 'list by owner', 'list by status', 'unread inbox']
 const DAY_MS = 24 * 3600 * 1000
 /** The churn of two months: the first one only fills, in the second one as much is removed as is added. */

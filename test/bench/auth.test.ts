@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { PARTS, parseOptions, STORES } from '../../bench/auth/options.ts'
+import { STORES } from '../../bench/arguments.ts'
+import { PARTS, parseOptions } from '../../bench/auth/options.ts'
 
 describe('the arguments of the auth benchmark', () => {
   it('measures all parts on both stores by default', () => {
