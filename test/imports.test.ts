@@ -40,7 +40,7 @@ const rules: Readonly<Record<string, Rule>> = {
   webhooks: { imports: [...base, port, 'features', 'egress'] },
   receiptgate: { imports: [...base, port, 'features', 'egress'] },
   'scheduler/plan': { imports: base },
-  scheduler: { imports: [...base, 'client', 'worker', 'store/sqlite/database.ts'] },
+  scheduler: { imports: [...base, 'client', 'worker', port, 'store/sqlite/database.ts'] },
   'reference-workers': { imports: [...base, 'client', 'worker', 'egress'] },
   client: { imports: [], modules: () => false },
   worker: { imports: ['client'], modules: () => false },
@@ -68,7 +68,7 @@ function serverMayImport(): readonly string[] {
       'gateway',
       'egress',
     ],
-    ...['channels', 'email', 'memory', 'webhooks', 'receiptgate', 'config'],
+    ...['channels', 'email', 'memory', 'webhooks', 'receiptgate', 'scheduler', 'config'],
   ]
 }
 

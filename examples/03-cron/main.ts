@@ -11,7 +11,7 @@ import { task, worker } from 'asyncgate/worker'
 import { z } from 'zod'
 import { startGate } from '../gate.ts'
 
-const gate = await startGate()
+const gate = await startGate({ ASYNCGATE_SCHEDULER: 'external' })
 console.log(`1. A gate runs at ${gate.url}.`)
 
 async function startScheduler(): Promise<ChildProcess> {

@@ -6,6 +6,7 @@ const NOUNS: Readonly<Record<string, () => Promise<{ readonly commands: readonly
   serve: () => import('./commands/serve.ts'),
   demo: () => import('./commands/demo.ts'),
   tasks: () => import('./commands/tasks/index.ts'),
+  bulk: () => import('./commands/bulk.ts'),
   approvals: () => import('./commands/approvals/index.ts'),
   scheduler: () => import('./commands/scheduler.ts'),
   schedules: () => import('./commands/schedules.ts'),

@@ -33,6 +33,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   KEY_NOT_FOUND: 'Check the key_id and --tenant; "asyncgate keys list" shows the keys.',
   ARCHIVE_UNAVAILABLE:
     'Restore the file that is named here to the archive, or configure the archive; see docs/retention.md.',
+  BULK_OPERATION_NOT_FOUND: 'Check the id; "asyncgate bulk list" shows the bulk operations.',
   ERASURE_NOT_FOUND: 'Check the principal; "asyncgate principals erase" starts an erasure.',
   CLIENT_NOT_FOUND: 'Check the client_id; "asyncgate oauth clients" shows the clients.',
   IDENTITY_NOT_FOUND: 'Check the identity_id and --tenant; "asyncgate identities list" shows the identities.',

@@ -84,6 +84,19 @@ export interface Task {
   readonly max_expiries: number
   /** Seconds before the second attempt; doubled before each further one */
   readonly retry_backoff_seconds: number
+  /** Pauses between attempts, and which errors are retried; null if not set */
+  readonly retry: {
+    /** Each pause before a retry is this many times the one before; 2 if absent */
+    readonly factor?: number
+    /** Maximum pause before a retry; the maximum of the server if absent */
+    readonly max_backoff_seconds?: number
+    /** Random share of each pause, from 0 to 1, so that tasks are not retried together; 0 if absent */
+    readonly jitter?: number
+    /** Retry only errors with one of these codes or names */
+    readonly only?: readonly string[]
+    /** Do not retry errors with one of these codes or names */
+    readonly except?: readonly string[]
+  } | null
   /** Idempotency key under which the task was created; null if it has none */
   readonly idempotency_key: string | null
   /** Time before which the task cannot be claimed; null if it can be now */
@@ -143,6 +156,8 @@ export interface Task {
   readonly policy: unknown
   /** The latest progress report, with updated_at */
   readonly progress?: Readonly<Record<string, unknown>>
+  /** Worker that holds the task or ended it; null if there is none */
+  readonly worker_id: string | null
   /** The current lease; present while the task is leased or running */
   readonly lease?: {
     /** Worker that holds the lease */
@@ -176,6 +191,29 @@ export interface Task {
       readonly download: string
     }
   }
+  /** Tasks that had to end before this one could be claimed; present if any were named */
+  readonly depends_on?: readonly {
+    /** Id of the task, as create_task returned it */
+    readonly task_id: string
+    /** If that task fails or is canceled: cancel this one too (the default), or continue with it */
+    readonly on_failure?: 'cancel' | 'continue'
+  }[]
+  /** What the task waits for without a lease; present while it is queued and waits */
+  readonly waiting_for?: {
+    /** Number of tasks that have yet to end */
+    readonly tasks: number
+    /** Whether all of them have to end, or any one is enough */
+    readonly mode: 'all' | 'any'
+  }
+  /** Numbers of the tasks that are part of this one; present in single views if there are any */
+  readonly children?: {
+    /** Number of tasks that name this one as their parent */
+    readonly total: number
+    /** How many of them have ended */
+    readonly done: number
+    /** How many of them have failed or were canceled */
+    readonly failed: number
+  }
   /** Progress of the cancellation; present if the task was canceled while a worker held it */
   readonly cancellation?: {
     /** Time at which the task was canceled */
@@ -188,6 +226,21 @@ export interface Task {
     readonly acknowledged_at: string | null
     /** Time at which the worker reported that it had stopped; null if not yet */
     readonly stopped_at: string | null
+  }
+  /** The completion webhook; present if the task or its type has one */
+  readonly webhook?: {
+    /** Where the message is sent */
+    readonly url: string
+    /** waiting: the task has not ended; failed: the message is not sent again */
+    readonly state: 'waiting' | 'pending' | 'delivered' | 'failed'
+    /** Number of attempts so far */
+    readonly attempts: number
+    /** Time of the next attempt; null if there is none */
+    readonly next_attempt_at: string | null
+    /** Time at which the receiver accepted the message; null if not yet */
+    readonly delivered_at: string | null
+    /** Why the last attempt failed; null if it did not */
+    readonly error: string | null
   }
   /** Page of the task in the web console */
   readonly console_url?: string
@@ -628,6 +681,21 @@ export interface CreateTaskInput {
   max_expiries?: number | undefined
   /** Seconds before the second attempt; doubled before each further one. Default: type or server */
   retry_backoff_seconds?: number | undefined
+  /** Pauses between attempts, and which errors are retried. Default: that of the task type */
+  retry?:
+    | {
+        /** Each pause before a retry is this many times the one before; 2 if absent */
+        factor?: number | undefined
+        /** Maximum pause before a retry; the maximum of the server if absent */
+        max_backoff_seconds?: number | undefined
+        /** Random share of each pause, from 0 to 1, so that tasks are not retried together; 0 if absent */
+        jitter?: number | undefined
+        /** Retry only errors with one of these codes or names */
+        only?: readonly string[] | undefined
+        /** Do not retry errors with one of these codes or names */
+        except?: readonly string[] | undefined
+      }
+    | undefined
   /** Seconds before the task can be claimed; 0 if absent */
   delay_seconds?: number | undefined
   /** Seconds that one attempt may take, from its claim. Default: task type or server */
@@ -646,12 +714,27 @@ export interface CreateTaskInput {
   expected_outcome_kind?: string | undefined
   /** Media type of the result that the owner expects */
   expected_artifact_mime?: string | undefined
-  /** Task that this one is part of. Stored without checking that it exists */
+  /** Task that this one is part of. If it is open and yours, it counts this task as its child; otherwise it is only stored */
   parent_task_id?: string | undefined
+  /** Whether this task is canceled if its parent fails or is canceled. Default: abandon, which lets it go on */
+  parent_policy?: 'cancel' | 'abandon' | undefined
+  /** Tasks that have to end before this one can be claimed. They must exist and be visible to you */
+  depends_on?:
+    | readonly {
+        /** Id of the task, as create_task returned it */
+        task_id: string
+        /** If that task fails or is canceled: cancel this one too (the default), or continue with it */
+        on_failure?: 'cancel' | 'continue' | undefined
+      }[]
+    | undefined
+  /** Whether all of depends_on have to end (the default), or any one of them is enough */
+  depends_mode?: 'all' | 'any' | undefined
   /** Receipt that led to this task. It must exist, and becomes a parent in the ledger */
   caused_by_receipt_id?: string | undefined
   /** Free label that groups tasks, to list, follow or cancel them together */
   session_id?: string | undefined
+  /** URL that receives a signed message when the task has ended; see docs/webhooks.md. Default: that of the task type */
+  webhook_url?: string | undefined
   /** Names and values to find tasks by, such as {"team": "search"}; at most 32 */
   labels?: Readonly<Record<string, string>> | undefined
 }
@@ -737,6 +820,76 @@ export interface ListLogsAnswer {
   }[]
   /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
+}
+
+export interface ListChildrenInput {
+  /** Id of the task, as create_task returned it */
+  task_id: string
+  /** Maximum number of items per page */
+  limit?: number | undefined
+  /** next_cursor of the previous page; the other fields must be the same as for that page */
+  cursor?: string | undefined
+}
+
+export interface ListChildrenAnswer {
+  /** The child tasks, oldest first */
+  readonly children: readonly {
+    /** Id of the task */
+    readonly task_id: string
+    /** Kind of work */
+    readonly type: string
+    /** Current status of the task */
+    readonly status: Status
+    /** Owner of the task */
+    readonly created_by: Principal
+  }[]
+  /** Numbers of all child tasks */
+  readonly counts: {
+    /** Number of tasks that name this one as their parent */
+    readonly total: number
+    /** How many of them have ended */
+    readonly done: number
+    /** How many of them have failed or were canceled */
+    readonly failed: number
+  }
+  /** Send it as cursor to get the next page; null on the last page */
+  readonly next_cursor: string | null
+}
+
+export interface GetTaskTreeInput {
+  /** Id of the task, as create_task returned it */
+  task_id: string
+  /** Maximum number of tasks in the response */
+  limit?: number | undefined
+}
+
+export interface GetTaskTreeAnswer {
+  /** The task and those below it, in depth-first order */
+  readonly tasks: readonly {
+    /** Id of the task */
+    readonly task_id: string
+    /** Kind of work */
+    readonly type: string
+    /** Current status of the task */
+    readonly status: Status
+    /** Owner of the task */
+    readonly created_by: Principal
+    /** 0 for the task itself, 1 for its children, and so on */
+    readonly depth: number
+    /** The task above it in this tree; null for the first */
+    readonly parent_task_id: string | null
+    /** Numbers of its child tasks */
+    readonly children: {
+      /** Number of tasks that name this one as their parent */
+      readonly total: number
+      /** How many of them have ended */
+      readonly done: number
+      /** How many of them have failed or were canceled */
+      readonly failed: number
+    }
+  }[]
+  /** Whether these are all */
+  readonly is_complete: boolean
 }
 
 export interface WaitForTaskInput {
@@ -882,9 +1035,88 @@ export interface RetryTaskInput {
   idempotency_key?: string | undefined
   /** Deadline of the new task, at most 365 days ahead. The deadline of the original task is not copied */
   deadline_at?: string | undefined
+  /** Payload of the new task, if it differs from that of the original. The rules are checked again */
+  payload?: unknown
 }
 
 export type RetryTaskAnswer = CreateTaskAnswer
+
+export interface StartBulkOperationInput {
+  /** cancel: open tasks; retry: failed and canceled ones */
+  action: 'cancel' | 'retry'
+  /** Only tasks in this status */
+  status?: Status | undefined
+  /** Only tasks of this type */
+  type?: string | undefined
+  /** Only tasks of this owner: the id of an agent, or kind:id */
+  created_by?: string | undefined
+  /** Only tasks with this session_id */
+  session_id?: string | undefined
+  /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
+  labels?: Readonly<Record<string, string>> | undefined
+  /** Conditions in the search language, such as: type:mail.* status:failed,canceled age:<1h payload.customer_id:42 */
+  query?: string | undefined
+  /** True: every task that you may change with this action, instead of a filter */
+  all?: boolean | undefined
+  /** Ids of the tasks, instead of a filter */
+  task_ids?: readonly string[] | undefined
+  /** Why the tasks are canceled; recorded in the receipts */
+  reason?: string | undefined
+}
+
+export interface StartBulkOperationAnswer {
+  /** Id of the bulk operation */
+  readonly bulk_id: string
+  /** What is done with the tasks */
+  readonly action: 'cancel' | 'retry'
+  /** Whether it is running, is done, or was aborted */
+  readonly state: 'running' | 'done' | 'aborted'
+  /** The query that selects the tasks; null if there is none */
+  readonly query: string | null
+  /** The reason that was given; null if none was */
+  readonly reason: string | null
+  /** Who requested it */
+  readonly requested_by: Principal
+  /** When it was requested */
+  readonly requested_at: string
+  /** When it ended; null while it is running */
+  readonly finished_at: string | null
+  /** Number of tasks that matched when it was requested */
+  readonly total: number
+  /** False if the count stopped at its limit: there are more tasks */
+  readonly is_total_exact: boolean
+  /** Number of tasks that were canceled or retried */
+  readonly done: number
+  /** Number of tasks that did not change: they had ended, do not exist or are not yours */
+  readonly skipped: number
+  /** Number of tasks for which it was refused; last_error says why */
+  readonly failed: number
+  /** Why the last of them was refused, or why the operation is paused; null if nothing was */
+  readonly last_error: string | null
+}
+
+export interface GetBulkOperationInput {
+  /** Id of the bulk operation */
+  bulk_id: string
+  /** Maximum time to wait until it has ended, in seconds */
+  wait_seconds?: number | undefined
+}
+
+export type GetBulkOperationAnswer = StartBulkOperationAnswer
+
+export type ListBulkOperationsInput = Record<string, never>
+
+export interface ListBulkOperationsAnswer {
+  /** The bulk operations, newest first */
+  readonly bulk_operations: readonly StartBulkOperationAnswer[]
+}
+
+export interface AbortBulkOperationInput {
+  /** Id of the bulk operation */
+  bulk_id: string
+}
+
+export type AbortBulkOperationAnswer = StartBulkOperationAnswer
 
 export interface LeaseNextInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
@@ -1124,6 +1356,10 @@ export interface ListApprovalsInput {
   state?: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn' | 'all' | undefined
   /** Only approvals of tasks of this type */
   type?: string | undefined
+  /** Only approvals of tasks of this owner: the id of an agent, or kind:id */
+  created_by?: string | undefined
+  /** Only approvals that this rule requires */
+  rule_id?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
   /** next_cursor of the previous page; the other fields must be the same as for that page */
@@ -1661,6 +1897,33 @@ export interface ListReceiptsInput {
     | 'system.anomaly'
     | 'task.transferred'
     | undefined
+  /** Only receipts of one of these types, instead of receipt_type */
+  receipt_types?:
+    | readonly (
+        | 'task.assigned'
+        | 'task.accepted'
+        | 'task.started'
+        | 'task.progress'
+        | 'task.completed'
+        | 'task.failed'
+        | 'task.canceled'
+        | 'task.retry_scheduled'
+        | 'task.result_ready'
+        | 'task.escalated'
+        | 'question.asked'
+        | 'question.answered'
+        | 'lease.expired'
+        | 'lease.released'
+        | 'receipt.acknowledged'
+        | 'schedule.created'
+        | 'schedule.deleted'
+        | 'policy.changed'
+        | 'policy.blocked'
+        | 'upstream.changed'
+        | 'system.anomaly'
+        | 'task.transferred'
+      )[]
+    | undefined
   /** Which receipts come first. With newest, since_receipt_id leads to older receipts */
   order?: 'oldest' | 'newest' | undefined
   /** Also return receipts that were moved to the archive. It takes longer */
@@ -1708,6 +1971,8 @@ export interface ListReceiptsLedgerInput {
     | 'system.anomaly'
     | 'task.transferred'
     | undefined
+  /** Also return receipts that were moved to the archive. It takes longer */
+  include_archived?: boolean | undefined
   /** Continue after this receipt: the cursor of the previous page */
   since_receipt_id?: string | undefined
   /** Maximum number of items per page */
@@ -1726,7 +1991,47 @@ export interface GetReceiptInput {
   receipt_id: string
 }
 
-export type GetReceiptAnswer = Receipt
+export interface GetReceiptAnswer {
+  /** Id of the receipt */
+  readonly receipt_id: string
+  /** Position in the ledger of the tenant: 1, 2, 3, ... without gaps */
+  readonly seq: number
+  /** The event that the receipt records */
+  readonly receipt_type: ReceiptType
+  /** When the receipt was written */
+  readonly created_at: string
+  /** The tenant whose ledger contains the receipt */
+  readonly tenant_id: string
+  /** The principal whose action the receipt records */
+  readonly from: Principal
+  /** The principal to which the receipt is addressed */
+  readonly to: Principal
+  /** The task that the receipt is about; null if it is about none */
+  readonly task_id: string | null
+  /** The lease under which it was written; null if there was none */
+  readonly lease_id: string | null
+  /** The schedule that it is about; null if it is about none */
+  readonly schedule_id: string | null
+  /** Ids of the receipts that this one closes or follows from */
+  readonly parents: readonly string[]
+  /** What the receipt states; its members depend on receipt_type */
+  readonly body: unknown
+  /** SHA-256 of the statement, without time and id; null if the body was erased */
+  readonly hash: string | null
+  /** The server instance that wrote the receipt */
+  readonly asyncgate_instance: string
+  /** When the receipt was first delivered to the inbox of its addressee; null if it was not */
+  readonly delivered_at: string | null
+  /** Receipts that close this one or follow from it, oldest first; at most 50 */
+  readonly children: readonly {
+    /** Id of the receipt */
+    readonly receipt_id: string
+    /** The event that it records */
+    readonly receipt_type: ReceiptType
+    /** The task that it is about; null if it is about none */
+    readonly task_id: string | null
+  }[]
+}
 
 export interface GetReceiptProofInput {
   /** Id of the receipt */
@@ -1890,6 +2195,123 @@ export interface InboxStatsAnswer {
   readonly average_seconds_to_fetch: number | null
   /** Share of the items whose result was stored in a memory, from 0 to 1; null without items */
   readonly promotion_rate: number | null
+}
+
+export type GetOverviewInput = Record<string, never>
+
+export interface GetOverviewAnswer {
+  /** Tasks by status, each counted up to 10,000 */
+  readonly tasks: CountTasksAnswer
+  /** When the oldest of the tasks that could be leased next was created; null if none is ready */
+  readonly oldest_waiting_at: string | null
+  /** Workers by state */
+  readonly workers: {
+    /** Workers that hold no lease and made a request recently */
+    readonly idle: number
+    /** Workers that hold leases */
+    readonly busy: number
+    /** Workers without leases that made no request recently */
+    readonly offline: number
+  }
+  /** What a person should look at; empty if nothing */
+  readonly attention: readonly {
+    /** What it is about */
+    readonly kind:
+      | 'approvals'
+      | 'questions'
+      | 'unserved_types'
+      | 'upstreams_down'
+      | 'quarantined_tools'
+      | 'schedules_late'
+      | 'schedules_failing'
+      | 'anomalies'
+      | 'receipts_pending'
+      | 'receipts_set_aside'
+      | 'retention_paused'
+      | 'retention_late'
+    /** How many there are */
+    readonly count: number
+    /** What it means */
+    readonly message: string
+  }[]
+  /** Types of tasks that failed in the last day, those with the most failures first */
+  readonly failing_types: readonly {
+    /** Type of the tasks */
+    readonly type: string
+    /** Number of tasks created in the last day that failed, among the newest 500 */
+    readonly failed: number
+    /** The newest of them */
+    readonly last_task_id: string
+    /** When it failed */
+    readonly last_failed_at: string
+    /** Its error; cut if it is long */
+    readonly last_error: string
+  }[]
+  /** Types with ready tasks that no live worker accepts, those with the most tasks first */
+  readonly unserved_types: readonly {
+    /** Type of the tasks */
+    readonly type: string
+    /** Its tasks that have not ended */
+    readonly open_tasks: number
+  }[]
+}
+
+export interface GetHistoryInput {
+  /** How far back to look from now */
+  period?: 'hour' | 'day' | 'month' | undefined
+  /** The tenant; your own if absent. Only admins of the tenant default can name another one */
+  tenant?: string | undefined
+}
+
+export interface GetHistoryAnswer {
+  /** The requested period */
+  readonly period: 'hour' | 'day' | 'month'
+  /** Start of the first row */
+  readonly from: string
+  /** End of the last row, which may be in the future */
+  readonly to: string
+  /** Length of a row in seconds */
+  readonly row_seconds: number
+  /** The whole period */
+  readonly totals: {
+    /** Tasks that were created */
+    readonly created: number
+    /** Tasks that succeeded */
+    readonly succeeded: number
+    /** Tasks that failed */
+    readonly failed: number
+    /** Tasks that were canceled */
+    readonly canceled: number
+    /** Median time from the creation to the first lease of a task, in seconds, estimated from ranges; null without tasks */
+    readonly wait_p50: number | null
+    /** 95th percentile of this time, in seconds, estimated from ranges; null without tasks */
+    readonly wait_p95: number | null
+    /** Median time from the start to the end of a task, in seconds, estimated from ranges; null without tasks */
+    readonly run_p50: number | null
+    /** 95th percentile of this time, in seconds, estimated from ranges; null without tasks */
+    readonly run_p95: number | null
+  }
+  /** All rows of the period, oldest first, also empty ones */
+  readonly rows: readonly {
+    /** Start of the row */
+    readonly from: string
+    /** Tasks that were created */
+    readonly created: number
+    /** Tasks that succeeded */
+    readonly succeeded: number
+    /** Tasks that failed */
+    readonly failed: number
+    /** Tasks that were canceled */
+    readonly canceled: number
+    /** Median time from the creation to the first lease of a task, in seconds, estimated from ranges; null without tasks */
+    readonly wait_p50: number | null
+    /** 95th percentile of this time, in seconds, estimated from ranges; null without tasks */
+    readonly wait_p95: number | null
+    /** Median time from the start to the end of a task, in seconds, estimated from ranges; null without tasks */
+    readonly run_p50: number | null
+    /** 95th percentile of this time, in seconds, estimated from ranges; null without tasks */
+    readonly run_p95: number | null
+  }[]
 }
 
 export interface ListAgentsInput {
@@ -2115,14 +2537,44 @@ export interface RegisterTaskTypeInput {
   default_max_attempts?: number | undefined
   /** Default retry_backoff_seconds of tasks; the default of the server if absent */
   default_retry_backoff_seconds?: number | undefined
+  /** Default retry of tasks: pauses between attempts, and which errors */
+  default_retry?:
+    | {
+        /** Each pause before a retry is this many times the one before; 2 if absent */
+        factor?: number | undefined
+        /** Maximum pause before a retry; the maximum of the server if absent */
+        max_backoff_seconds?: number | undefined
+        /** Random share of each pause, from 0 to 1, so that tasks are not retried together; 0 if absent */
+        jitter?: number | undefined
+        /** Retry only errors with one of these codes or names */
+        only?: readonly string[] | undefined
+        /** Do not retry errors with one of these codes or names */
+        except?: readonly string[] | undefined
+      }
+    | undefined
   /** Default timeout_seconds of tasks; no limit if absent */
   default_timeout_seconds?: number | undefined
+  /** Labels of all tasks of the type. A task can replace them by name */
+  default_labels?: Readonly<Record<string, string>> | undefined
+  /** How many tasks of the type may be leased at once, over all workers and servers */
+  concurrency?:
+    | {
+        /** Number of tasks that may be leased at once */
+        limit: number
+        /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+        key?: string | undefined
+      }
+    | undefined
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent */
   retention_days?: number | undefined
+  /** Path of the payload member, such as order_id, that makes the idempotency key of a task without one */
+  idempotency_key_path?: string | undefined
   /** Default escalation_class of tasks; the server decides if absent */
   escalation_class?: number | undefined
   /** The result channel in which results are stored */
   result_channel?: string | undefined
+  /** URL that receives a signed message when a task has ended, unless the task names another */
+  webhook_url?: string | undefined
   /** Usual run time of tasks, returned by create_task */
   estimated_runtime_seconds?: number | undefined
   /** Suggested delay before the first status check, returned by create_task */
@@ -2163,14 +2615,40 @@ export interface RegisterTaskTypeAnswer {
   readonly default_max_attempts: number | null
   /** Default retry_backoff_seconds of tasks; the default of the server if absent. Null if not set */
   readonly default_retry_backoff_seconds: number | null
+  /** Default retry of tasks: pauses between attempts, and which errors. Null if not set */
+  readonly default_retry: {
+    /** Each pause before a retry is this many times the one before; 2 if absent */
+    readonly factor?: number
+    /** Maximum pause before a retry; the maximum of the server if absent */
+    readonly max_backoff_seconds?: number
+    /** Random share of each pause, from 0 to 1, so that tasks are not retried together; 0 if absent */
+    readonly jitter?: number
+    /** Retry only errors with one of these codes or names */
+    readonly only?: readonly string[]
+    /** Do not retry errors with one of these codes or names */
+    readonly except?: readonly string[]
+  } | null
   /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
   readonly default_timeout_seconds: number | null
+  /** Labels of all tasks of the type. A task can replace them by name. Null if not set */
+  readonly default_labels: Readonly<Record<string, string>> | null
+  /** How many tasks of the type may be leased at once, over all workers and servers. Null if not set */
+  readonly concurrency: {
+    /** Number of tasks that may be leased at once */
+    readonly limit: number
+    /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+    readonly key?: string
+  } | null
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
   readonly retention_days: number | null
+  /** Path of the payload member, such as order_id, that makes the idempotency key of a task without one. Null if not set */
+  readonly idempotency_key_path: string | null
   /** Default escalation_class of tasks; the server decides if absent. Null if not set */
   readonly escalation_class: number | null
   /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
+  /** URL that receives a signed message when a task has ended, unless the task names another. Null if not set */
+  readonly webhook_url: string | null
   /** Usual run time of tasks, returned by create_task. Null if not set */
   readonly estimated_runtime_seconds: number | null
   /** Suggested delay before the first status check, returned by create_task. Null if not set */
@@ -2220,14 +2698,40 @@ export interface GetTaskTypeAnswer {
   readonly default_max_attempts: number | null
   /** Default retry_backoff_seconds of tasks; the default of the server if absent. Null if not set */
   readonly default_retry_backoff_seconds: number | null
+  /** Default retry of tasks: pauses between attempts, and which errors. Null if not set */
+  readonly default_retry: {
+    /** Each pause before a retry is this many times the one before; 2 if absent */
+    readonly factor?: number
+    /** Maximum pause before a retry; the maximum of the server if absent */
+    readonly max_backoff_seconds?: number
+    /** Random share of each pause, from 0 to 1, so that tasks are not retried together; 0 if absent */
+    readonly jitter?: number
+    /** Retry only errors with one of these codes or names */
+    readonly only?: readonly string[]
+    /** Do not retry errors with one of these codes or names */
+    readonly except?: readonly string[]
+  } | null
   /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
   readonly default_timeout_seconds: number | null
+  /** Labels of all tasks of the type. A task can replace them by name. Null if not set */
+  readonly default_labels: Readonly<Record<string, string>> | null
+  /** How many tasks of the type may be leased at once, over all workers and servers. Null if not set */
+  readonly concurrency: {
+    /** Number of tasks that may be leased at once */
+    readonly limit: number
+    /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+    readonly key?: string
+  } | null
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
   readonly retention_days: number | null
+  /** Path of the payload member, such as order_id, that makes the idempotency key of a task without one. Null if not set */
+  readonly idempotency_key_path: string | null
   /** Default escalation_class of tasks; the server decides if absent. Null if not set */
   readonly escalation_class: number | null
   /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
+  /** URL that receives a signed message when a task has ended, unless the task names another. Null if not set */
+  readonly webhook_url: string | null
   /** Usual run time of tasks, returned by create_task. Null if not set */
   readonly estimated_runtime_seconds: number | null
   /** Suggested delay before the first status check, returned by create_task. Null if not set */
@@ -2298,6 +2802,8 @@ export interface RegisterWorkerInput {
   worker_id: string
   /** Kind of worker, for people */
   worker_type?: string | undefined
+  /** Version of the program of the worker, for people */
+  version?: string | undefined
   /** Capabilities that the worker has */
   capabilities?: readonly string[] | undefined
   /** Task types that the worker accepts; any type if absent */
@@ -2325,6 +2831,49 @@ export interface RegisterWorkerInput {
               description?: string | undefined
               /** How long a call waits for the result; 25 if absent */
               wait_seconds?: number | undefined
+            }
+          | undefined
+        /** How the server treats tasks of the type, unless an admin or the task says otherwise */
+        options?:
+          | {
+              /** Default priority of tasks; the default of the server if absent */
+              default_priority?: number | undefined
+              /** Default max_attempts of tasks; the default of the server if absent */
+              default_max_attempts?: number | undefined
+              /** Default retry_backoff_seconds of tasks; the default of the server if absent */
+              default_retry_backoff_seconds?: number | undefined
+              /** Default retry of tasks: pauses between attempts, and which errors */
+              default_retry?:
+                | {
+                    /** Each pause before a retry is this many times the one before; 2 if absent */
+                    factor?: number | undefined
+                    /** Maximum pause before a retry; the maximum of the server if absent */
+                    max_backoff_seconds?: number | undefined
+                    /** Random share of each pause, from 0 to 1, so that tasks are not retried together; 0 if absent */
+                    jitter?: number | undefined
+                    /** Retry only errors with one of these codes or names */
+                    only?: readonly string[] | undefined
+                    /** Do not retry errors with one of these codes or names */
+                    except?: readonly string[] | undefined
+                  }
+                | undefined
+              /** Default timeout_seconds of tasks; no limit if absent */
+              default_timeout_seconds?: number | undefined
+              /** Labels of all tasks of the type. A task can replace them by name */
+              default_labels?: Readonly<Record<string, string>> | undefined
+              /** How many tasks of the type may be leased at once, over all workers and servers */
+              concurrency?:
+                | {
+                    /** Number of tasks that may be leased at once */
+                    limit: number
+                    /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+                    key?: string | undefined
+                  }
+                | undefined
+              /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent */
+              retention_days?: number | undefined
+              /** Path of the payload member, such as order_id, that makes the idempotency key of a task without one */
+              idempotency_key_path?: string | undefined
             }
           | undefined
       }[]
@@ -2362,6 +2911,8 @@ export interface UnregisterWorkerAnswer {
 export interface ListWorkersInput {
   /** Only workers in this state */
   state?: 'idle' | 'busy' | 'offline' | undefined
+  /** Only the worker with this name */
+  worker_id?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
   /** next_cursor of the previous page */
@@ -2381,6 +2932,8 @@ export interface ListWorkersAnswer {
     readonly principal: Principal
     /** Kind of worker, for people; null if not given */
     readonly worker_type: string | null
+    /** Version of its program; null if not given */
+    readonly version: string | null
     /** The process that called last; null if it does not identify itself */
     readonly instance_id: string | null
     /** Capabilities that the worker has */
@@ -4573,6 +5126,8 @@ export const ROUTES = {
   getTask: { method: 'GET', path: '/v1/tasks/{task_id}', actor: 'anyone', repeatable: true },
   getTaskProgress: { method: 'GET', path: '/v1/tasks/{task_id}/progress', actor: 'anyone', repeatable: true },
   listLogs: { method: 'GET', path: '/v1/tasks/{task_id}/logs', actor: 'anyone', repeatable: true },
+  listChildren: { method: 'GET', path: '/v1/tasks/{task_id}/children', actor: 'anyone', repeatable: true },
+  getTaskTree: { method: 'GET', path: '/v1/tasks/{task_id}/tree', actor: 'anyone', repeatable: true },
   waitForTask: { method: 'GET', path: '/v1/tasks/{task_id}/wait', actor: 'anyone', repeatable: true },
   listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
   countTasks: { method: 'GET', path: '/v1/tasks/counts', actor: 'anyone', repeatable: true },
@@ -4584,6 +5139,20 @@ export const ROUTES = {
     actor: 'agent',
     repeatable: true,
     keyed: 'idempotency_key',
+  },
+  startBulkOperation: { method: 'POST', path: '/v1/bulk-operations', actor: 'agent', repeatable: false },
+  getBulkOperation: {
+    method: 'GET',
+    path: '/v1/bulk-operations/{bulk_id}',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  listBulkOperations: { method: 'GET', path: '/v1/bulk-operations', actor: 'anyone', repeatable: true },
+  abortBulkOperation: {
+    method: 'POST',
+    path: '/v1/bulk-operations/{bulk_id}/abort',
+    actor: 'agent',
+    repeatable: true,
   },
   leaseNext: { method: 'POST', path: '/v1/leases/claim', actor: 'worker', repeatable: false },
   startTask: { method: 'POST', path: '/v1/tasks/{task_id}/running', actor: 'worker', repeatable: true },
@@ -4652,6 +5221,8 @@ export const ROUTES = {
   listInbox: { method: 'GET', path: '/v1/inbox', actor: 'anyone', repeatable: false },
   markInbox: { method: 'POST', path: '/v1/inbox/mark', actor: 'anyone', repeatable: true },
   inboxStats: { method: 'GET', path: '/v1/inbox/stats', actor: 'anyone', repeatable: true },
+  getOverview: { method: 'GET', path: '/v1/overview', actor: 'anyone', repeatable: true },
+  getHistory: { method: 'GET', path: '/v1/history', actor: 'anyone', repeatable: true },
   listAgents: { method: 'GET', path: '/v1/agents', actor: 'anyone', repeatable: true },
   listSchedules: { method: 'GET', path: '/v1/schedules', actor: 'anyone', repeatable: true },
   getSchedule: { method: 'GET', path: '/v1/schedules/{schedule_id}', actor: 'anyone', repeatable: true },
@@ -4818,6 +5389,16 @@ export abstract class Operations {
     return this.call(ROUTES.listLogs, input, options)
   }
 
+  /** List the child tasks of a task. Returns the tasks that are part of a task, oldest first, with their status. Follow next_cursor until it is null. To see the children of the children too, use get_task_tree. */
+  listChildren(input: ListChildrenInput, options?: CallOptions): Promise<ListChildrenAnswer> {
+    return this.call(ROUTES.listChildren, input, options)
+  }
+
+  /** Get a task with all tasks below it. Returns a task, its child tasks, their child tasks and so on, each before its children, with the status of each. is_complete is false if there are more than limit; list_children then lists the rest. */
+  getTaskTree(input: GetTaskTreeInput, options?: CallOptions): Promise<GetTaskTreeAnswer> {
+    return this.call(ROUTES.getTaskTree, input, options)
+  }
+
   /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and returns the task. If done is false the task is still in progress: call again after next_check_after_seconds, or do something else meanwhile. It returns early when the task is pending_approval or input_required: question says what the task is waiting for. Inform the people in charge, or send the input with answer_question. With until: done it keeps waiting in that case, until the task has ended. */
   waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
     return this.call(ROUTES.waitForTask, input, options)
@@ -4846,6 +5427,35 @@ export abstract class Operations {
   /** Retry a task. Creates a new task with the same input as a failed or canceled one. The original task does not change. Send an idempotency_key so that repeating the request does not create another task. */
   retryTask(input: RetryTaskInput, options?: CallOptions): Promise<RetryTaskAnswer> {
     return this.call(ROUTES.retryTask, input, options)
+  }
+
+  /** Cancel or retry many tasks in the background. Cancels all your open tasks that match a filter, or retries all failed and canceled ones (session_id, type, status, created_by, labels, query; or all: true), or does so with the tasks in task_ids. Only tasks created before the call are changed. It runs in the background: follow it with get_bulk_operation, and stop it with abort_bulk_operation. */
+  startBulkOperation(
+    input: StartBulkOperationInput,
+    options?: CallOptions,
+  ): Promise<StartBulkOperationAnswer> {
+    return this.call(ROUTES.startBulkOperation, input, options)
+  }
+
+  /** Get a bulk operation. How far a bulk operation has got: the number of tasks that matched, were changed or did not change. */
+  getBulkOperation(input: GetBulkOperationInput, options?: CallOptions): Promise<GetBulkOperationAnswer> {
+    return this.call(ROUTES.getBulkOperation, input, options)
+  }
+
+  /** List bulk operations. The bulk operations of the last 7 days, newest first, at most 200. Agents see their own, admins those of the tenant. */
+  listBulkOperations(
+    input: ListBulkOperationsInput = {},
+    options?: CallOptions,
+  ): Promise<ListBulkOperationsAnswer> {
+    return this.call(ROUTES.listBulkOperations, input, options)
+  }
+
+  /** Abort a bulk operation. Stops a bulk operation. The tasks that it has changed stay changed. An operation that has ended does not change. */
+  abortBulkOperation(
+    input: AbortBulkOperationInput,
+    options?: CallOptions,
+  ): Promise<AbortBulkOperationAnswer> {
+    return this.call(ROUTES.abortBulkOperation, input, options)
   }
 
   /** Lease tasks. For workers: leases the next tasks that match your capabilities and types. With wait_seconds it waits for a task (at most 50 s). An empty list means that there is none. Renew each lease with renew_lease, and end it with complete, fail or release_lease before expires_at. */
@@ -4974,7 +5584,7 @@ export abstract class Operations {
     return this.call(ROUTES.listReceiptsLedger, input, options)
   }
 
-  /** Get a receipt. One receipt, with its parents and its body. */
+  /** Get a receipt. One receipt, with its parents, its children and its body. */
   getReceipt(input: GetReceiptInput, options?: CallOptions): Promise<GetReceiptAnswer> {
     return this.call(ROUTES.getReceipt, input, options)
   }
@@ -5012,6 +5622,16 @@ export abstract class Operations {
   /** Inbox statistics. Counts of the items that arrived within the last days, by state; how many were delivered but not read, fetched but not promoted, or delivered more than once; the average time to fetch a result and the share of promoted items. It changes nothing. */
   inboxStats(input: InboxStatsInput = {}, options?: CallOptions): Promise<InboxStatsAnswer> {
     return this.call(ROUTES.inboxStats, input, options)
+  }
+
+  /** Get an overview. For operators: the state of your tenant at a glance: tasks by status, how old the oldest waiting task is, workers, what needs attention, which types fail with which error, and which types no worker takes. get_history shows how it developed. */
+  getOverview(input: GetOverviewInput = {}, options?: CallOptions): Promise<GetOverviewAnswer> {
+    return this.call(ROUTES.getOverview, input, options)
+  }
+
+  /** Get the history of tasks. For operators: how many tasks of your tenant were created, succeeded, failed and were canceled, how long they waited for a worker and how long they ran: per minute of the last hour, per 15 minutes of the last day, or per 6 hours of the last 30 days. Other servers add their counts every few seconds. */
+  getHistory(input: GetHistoryInput = {}, options?: CallOptions): Promise<GetHistoryAnswer> {
+    return this.call(ROUTES.getHistory, input, options)
   }
 
   /** List agents. For operators: the principals that own open or recent tasks, those with the most open tasks first: how much waits and runs, what their last tasks became, and whether their calls are refused. It counts at most 10,000 open tasks of each status, and ended ones among the newest 10,000 tasks. */

@@ -36,10 +36,13 @@ function withKeys(keyed: string, fields: Fields): Fields {
   return { ...fields, [keyed]: items.map((item: unknown) => (isFields(item) ? withKeys(KEY, item) : item)) }
 }
 
-/** A random key. `crypto.randomUUID` is missing on pages without TLS. */
+/**
+ * A random key. The prefix tells the server that no one chose it, so that a key that the task type makes from the payload
+ * takes precedence. `crypto.randomUUID` is missing on pages without TLS.
+ */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return `auto-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
 /** The path with its placeholders filled in, and the remaining fields. */

@@ -41,7 +41,13 @@ export function refusals(
         'Give that person another key.',
     )
   }
-  for (const webhook of ['approval_webhook', 'billing_webhook'] as const) {
+  if (values.task_webhook_secret !== null && values.task_webhook_secret.length < MIN_SECRET) {
+    found.push(
+      `ASYNCGATE_TASK_WEBHOOK_SECRET needs at least ${MIN_SECRET} characters. ` +
+        'Set it, for example, to $(openssl rand -hex 32).',
+    )
+  }
+  for (const webhook of ['approval_webhook', 'billing_webhook', 'alert_webhook'] as const) {
     const secret = values[`${webhook}_secret`]
     if (values[`${webhook}_url`] === null || (secret?.length ?? 0) >= MIN_SECRET) continue
     const name = `ASYNCGATE_${webhook.toUpperCase()}`

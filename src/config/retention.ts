@@ -29,6 +29,10 @@ export const RETENTION: readonly RetainedData[] = [
       'questions',
       'owners',
       'lanes',
+      'task_links',
+      'unsettled_tasks',
+      'child_tasks',
+      'child_counts',
     ],
   },
   {
@@ -125,6 +129,12 @@ export const RETENTION: readonly RetainedData[] = [
     personal: 'none',
     retention: 'unlimited',
     tables: ['usage_hours'],
+  },
+  {
+    data: 'History of tasks: counts per minute and hour, for charts',
+    personal: 'none',
+    retention: 'minutes two days, hours 31 days',
+    tables: ['task_history'],
   },
   {
     data: 'Internal state of the server',

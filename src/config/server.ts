@@ -96,6 +96,9 @@ export const serverTable = z.object({
   approval_webhook_secret: text.secret(
     'Secret that signs the requests to APPROVAL_WEBHOOK_URL. At least 16 characters; base64 after the prefix whsec_.',
   ),
+  task_webhook_secret: text.secret(
+    'Secret that signs the messages about ended tasks, to the webhook_url of a task or task type. At least 16 characters; base64 after the prefix whsec_; see docs/webhooks.md.',
+  ),
   escalation_lease_expiry_class: integer(0, 1000).default(
     1,
     'Class of ESCALATION_TARGETS that is notified of expired leases.',
@@ -144,6 +147,10 @@ export const serverTable = z.object({
   command_max_open_files: integer(0, 1_000_000).default(
     1024,
     'Maximum number of open files per process of such a program (Linux); 0 is no limit.',
+  ),
+  scheduler: oneOf('external', 'embedded').default(
+    'external',
+    'Where the scheduler of the tenant default runs: external as "asyncgate scheduler", or embedded in the server with its schedules in the database; see docs/schedules.md.',
   ),
   scheduler_db: text.default(
     '.asyncgate/scheduler.db',
@@ -225,6 +232,12 @@ export const serverTable = z.object({
     'How long usage events are stored. Sums per hour are stored without limit.',
   ),
   ...ledgerLogFields,
+  alert_webhook_url: httpUrl.optional(
+    'URL that receives critical events of the audit log; see docs/audit.md. It may be a private address.',
+  ),
+  alert_webhook_secret: text.secret(
+    'Secret that signs the requests to ALERT_WEBHOOK_URL. At least 16 characters; base64 after the prefix whsec_.',
+  ),
   billing_webhook_url: httpUrl.optional(
     'URL that receives the usage of each tenant. EGRESS_* decides whether it may be a private address or http.',
   ),

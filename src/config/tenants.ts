@@ -22,6 +22,7 @@ export const tenantTable = z.object({
   ...serverTable.pick({
     approval_webhook_url: true,
     approval_webhook_secret: true,
+    task_webhook_secret: true,
     upstream_private: true,
     upstream_credentials: true,
   }).shape,
@@ -42,6 +43,8 @@ export interface TenantConfig {
   readonly email: EmailConfig | null
   /** Null if approvals are not announced. */
   readonly approvalWebhook: WebhookReceiver | null
+  /** The secret of completion webhooks; null if tasks cannot have them. */
+  readonly task_webhook_secret: string | null
   readonly upstream_private: readonly string[]
   readonly upstream_credentials: readonly string[]
 }
@@ -53,6 +56,7 @@ export type TenantConfigs = ReadonlyMap<string, TenantConfig>
 export const NO_TENANT_CONFIG: TenantConfig = {
   email: null,
   approvalWebhook: null,
+  task_webhook_secret: null,
   upstream_private: [],
   upstream_credentials: [],
 }
@@ -71,18 +75,23 @@ const READABLE = [...NAMES, ...SECRETS.map(fileSettingOf)]
 
 export function tenantConfigOf(values: TenantValues): TenantConfig {
   const { approval_webhook_url: url, approval_webhook_secret: secret } = values
-  const { upstream_private, upstream_credentials } = values
+  const { upstream_private, upstream_credentials, task_webhook_secret } = values
   const approvalWebhook = url === null ? null : { url, secret }
-  return { email: emailOf(values), approvalWebhook, upstream_private, upstream_credentials }
+  const email = emailOf(values)
+  return { email, approvalWebhook, task_webhook_secret, upstream_private, upstream_credentials }
 }
 
 function webhookProblems({
   approval_webhook_url: url,
   approval_webhook_secret: secret,
+  task_webhook_secret,
 }: TenantValues): string[] {
-  return url === null || (secret?.length ?? 0) >= MIN_SECRET
-    ? []
-    : [`APPROVAL_WEBHOOK_URL needs APPROVAL_WEBHOOK_SECRET, of at least ${MIN_SECRET} characters.`]
+  const approval =
+    url === null || (secret?.length ?? 0) >= MIN_SECRET
+      ? []
+      : [`APPROVAL_WEBHOOK_URL needs APPROVAL_WEBHOOK_SECRET, of at least ${MIN_SECRET} characters.`]
+  const isShort = task_webhook_secret !== null && task_webhook_secret.length < MIN_SECRET
+  return isShort ? [...approval, `TASK_WEBHOOK_SECRET needs at least ${MIN_SECRET} characters.`] : approval
 }
 
 /** The settings in TENANTS_FILE. */

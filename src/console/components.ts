@@ -41,6 +41,23 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / size)} ${unit}`
 }
 
+/** A length of time as it was measured, such as `40 ms`, `1.2 s` or `3 min 4 s`. */
+export function spent(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toString()} s`
+  const at = UNITS.findIndex(([step]) => ms / 1000 >= step)
+  const [size = 1, unit = 's'] = UNITS[at] ?? []
+  const [less = 1, smaller = 's'] = UNITS[at + 1] ?? []
+  const whole = Math.floor(ms / 1000 / size)
+  const rest = Math.floor((ms / 1000 - whole * size) / less)
+  return `${whole} ${unit}${rest > 0 ? ` ${rest} ${smaller}` : ''}`
+}
+
+/** A number of seconds, such as `0.25 s` or `3 min`. */
+export function seconds(number: number): string {
+  return number < 60 ? `${Number(number.toPrecision(2))} s` : duration(number * 1000)
+}
+
 /** A time relative to now, with the exact time as tooltip. */
 export function time(iso: string, now: number): Html {
   const at = Date.parse(iso)
@@ -81,14 +98,14 @@ export function principal({ kind, id }: { readonly kind: string; readonly id: st
 const MAX_JSON = 1024 * 1024
 
 export function jsonBlock(value: unknown, label: string): Html {
-  return html`<pre class="json" tabindex="0" role="region" aria-label="${label}">${block(visibleJson(value), MAX_JSON)}</pre>`
+  return html`<pre class="json" tabindex="0" role="group" aria-label="${label}">${block(visibleJson(value), MAX_JSON)}</pre>`
 }
 
 /** Less than for JSON, because hidden characters in a text take more space when they are marked. */
 const MAX_TEXT = 256 * 1024
 
 export function textBlock(text: string, label: string): Html {
-  return html`<pre class="text" tabindex="0" role="region" aria-label="${label}">${block(text, MAX_TEXT)}</pre>`
+  return html`<pre class="text" tabindex="0" role="group" aria-label="${label}">${block(text, MAX_TEXT)}</pre>`
 }
 
 export interface Fact {
@@ -118,7 +135,7 @@ interface Column {
 
 /** A dense table. On a phone it scrolls sideways within its box. */
 export function table(label: string, columns: readonly Column[], rows: readonly Html[]): Html {
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="${label}"><table class="table">
+  return html`<div class="table-box" tabindex="0" role="group" aria-label="${label}"><table class="table">
 <thead><tr>${columns.map((column) => html`<th scope="col" class="${cellClass(column)}">${column.label}</th>`)}</tr></thead>
 <tbody data-rows>${rows}</tbody></table></div>`
 }
@@ -127,8 +144,13 @@ export function table(label: string, columns: readonly Column[], rows: readonly 
  * One row of a table. Its key identifies it among the rows of the table, so that an update sends only the rows that
  * have changed. The first cell names the row.
  */
-export function tableRow(key: string, columns: readonly Column[], cells: readonly Content[]): Html {
-  return html`<tr class="row" data-row="${key}">${columns.map((column, i) =>
+export function tableRow(
+  key: string,
+  columns: readonly Column[],
+  cells: readonly Content[],
+  kind = '',
+): Html {
+  return html`<tr class="row ${kind}" data-row="${key}">${columns.map((column, i) =>
     i === 0
       ? html`<th scope="row" class="${cellClass(column)}">${cells[i]}</th>`
       : html`<td class="${cellClass(column)}">${cells[i]}</td>`,
@@ -141,7 +163,7 @@ function cellClass({ kind, isExtra = false }: Column): string {
 
 /** A command to copy. */
 export function command(text: string): Html {
-  return html`<div class="command"><pre tabindex="0" role="region" aria-label="Command">${text}</pre><button type="button" class="button small" data-copy="${text}" hidden>Copy</button></div>`
+  return html`<div class="command"><pre tabindex="0" role="group" aria-label="Command">${text}</pre><button type="button" class="button small" data-copy="${text}" hidden>Copy</button></div>`
 }
 
 /** The time that has passed since a moment, such as `3 min`. It counts on while the page is open. */
@@ -207,6 +229,8 @@ type Notice = readonly [text: string, kind?: 'plain']
 const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number) => Notice)>> = {
   approved: ['Approved. The task is queued.'],
   remembered: ['Approved and remembered: a new rule allows this until the given date.'],
+  approved_some: (done, skipped) => [`Approved ${tasks(done)}.${left(skipped)}`],
+  denied_some: (done, skipped) => [`Denied ${tasks(done)}.${left(skipped)}`],
   denied: ['Denied. The task is canceled.'],
   answered: ['Answered. The task is queued.'],
   decline: ['Declined. The upstream continues the call without an answer.'],
@@ -222,6 +246,12 @@ const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number)
   over: ['The task had already ended and did not change.', 'plain'],
   requested: ['Canceled. A worker that is running the task is notified to stop.'],
   retried: ['This is the new task, with the same input. The original task did not change.'],
+  created: ['Created. The task is queued.'],
+  ran: ['This is the task of the run.'],
+  pausing: ['Pausing. A running scheduler confirms it within a second.'],
+  resuming: ['Resuming. A running scheduler confirms it within a second.'],
+  drained: ['Draining. The worker finishes its tasks and receives no more.'],
+  undrained: ['The worker receives tasks again.'],
   accepted: ['Accepted. The tool is offered again.'],
   saved: ['Saved. The change is in effect.'],
   removed: ['Removed.'],
@@ -230,6 +260,12 @@ const NOTICES: Readonly<Record<string, Notice | ((done: number, skipped: number)
   ended: (done) => [`The session has ended.${done > 0 ? ` Canceled ${tasks(done)}.` : ''}`],
   elsewhere: ['Another server has this session. It ends there.', 'plain'],
   left: ['You are signed out.', 'plain'],
+}
+
+function left(skipped: number): string {
+  return skipped > 0
+    ? ` ${tasks(skipped)} had been decided by someone else, had changed, or cannot be decided by you.`
+    : ''
 }
 
 function tasks(n: number): string {

@@ -17,7 +17,7 @@ import { pathOf, SECTIONS, type Section } from './navigation.ts'
 import { type Authorizations, authorizationPage, failedAuthorizationPage } from './pages/authorization.ts'
 import { errorPage, followLinkPage } from './pages/public.ts'
 import { findPage, findRoute, pageOf } from './routes.ts'
-import { loadAssets, SAFETY, send, sendAsset, sendDocument, sendRedirect } from './send.ts'
+import { loadAssets, SAFETY, send, sendAsset, sendDocument, sendFile, sendRedirect } from './send.ts'
 import { checkSameOrigin } from './sign-in.ts'
 import type { Page, Reply, Visit } from './visit.ts'
 import { originOf, type Visitor, type VisitorOptions, Visitors } from './visitors.ts'
@@ -142,6 +142,7 @@ export class Console {
       reply = errorPage(error)
     }
     if ('location' in reply) return sendRedirect(response, reply.location)
+    if ('file' in reply) return sendFile(response, reply.file)
     const waiting = await openApprovals(call)
     const page = {
       ...reply,
@@ -172,7 +173,7 @@ export class Console {
       const { route, params } = findRoute('GET', pathname)
       const visit = { params, query, form: new URLSearchParams(), ...visitOf(caller, call) }
       const reply = await route.handle(visit)
-      if ('location' in reply) return undefined
+      if (!('body' in reply)) return undefined
       const waiting = await openApprovals(call)
       const { follows, poll } = reply
       const regions = regionsOf(`${badge(waiting)}${reply.body}`)
@@ -185,6 +186,7 @@ export class Console {
 
   #reply(response: ServerResponse, reply: Reply): void {
     if ('location' in reply) sendRedirect(response, reply.location)
+    else if ('file' in reply) sendFile(response, reply.file)
     else this.#show(response, reply)
   }
 

@@ -105,7 +105,7 @@ export class ExternalSignIns {
 
   /** The transaction that this browser has begun. */
   #transactionOf({ request, url }: SigningIn): Transaction {
-    const cookie = readCookie(request, COOKIE)
+    const cookie = readCookie(request, this.#guard, COOKIE)
     const transaction = cookie === undefined ? undefined : this.#transactions.read(cookie)
     const state = url.searchParams.get('state') ?? ''
     if (transaction === undefined || !isSame(state, transaction.checks.state)) throw notBegun()

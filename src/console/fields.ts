@@ -16,6 +16,19 @@ export function numberIn(fields: URLSearchParams, name: string): number | undefi
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
 }
 
+/** A field that contains an integer. Other texts are left to the operation, which refuses them. */
+export function integerIn(fields: URLSearchParams, name: string): number | string | undefined {
+  const text = textIn(fields, name)
+  return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : text
+}
+
+/** A time that a browser sends, such as `2026-01-31T09:30`. Pages show times in UTC, so that is its zone. */
+export function instantIn(fields: URLSearchParams, name: string): string | undefined {
+  const text = textIn(fields, name)
+  const isLocal = text !== undefined && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)
+  return isLocal ? `${text.length === 16 ? `${text}:00` : text}Z` : text
+}
+
 /** A field that contains JSON. */
 export function jsonIn(fields: URLSearchParams, name: string): Json | undefined {
   const text = textIn(fields, name)

@@ -12,6 +12,7 @@ interface Entry {
 }
 
 export type Section =
+  | 'overview'
   | 'approvals'
   | 'tasks'
   | 'schedules'
@@ -32,6 +33,10 @@ export type Section =
 
 /** The pages of the navigation. The name of an entry is its path below /console. */
 export const SECTIONS: Readonly<Record<Section, Entry>> = {
+  overview: {
+    ...{ label: 'Overview', needs: 'inspect', key: 'o' },
+    icon: html`<path d="M2.5 13.5h11M4 11V8M8 11V4M12 11V6.5"/>`,
+  },
   approvals: {
     ...{ label: 'Approvals', needs: 'list', key: 'a' },
     icon: html`<circle cx="8" cy="8" r="6"/><path d="m5.5 8 2 2 3-4"/>`,
@@ -49,7 +54,7 @@ export const SECTIONS: Readonly<Record<Section, Entry>> = {
     icon: html`<path d="m8 2 5.5 3v6L8 14l-5.5-3V5zM2.5 5 8 8l5.5-3M8 8v6"/>`,
   },
   agents: {
-    ...{ label: 'Agents', needs: 'list', key: 'n' },
+    ...{ label: 'Agents', needs: 'inspect', key: 'n' },
     icon: html`<circle cx="8" cy="5.5" r="2.5"/><path d="M3 13.5c.5-3 2.3-4 5-4s4.5 1 5 4"/>`,
   },
   workers: {
@@ -108,7 +113,7 @@ interface Group {
 }
 
 export const GROUPS: readonly Group[] = [
-  { label: 'Work', sections: ['approvals', 'tasks', 'schedules', 'types'] },
+  { label: 'Work', sections: ['overview', 'approvals', 'tasks', 'schedules', 'types'] },
   { label: 'People and programs', sections: ['agents', 'workers', 'sessions', 'upstreams'] },
   { label: 'Rules', sections: ['policies', 'limits', 'keys', 'clients', 'identities'] },
   { label: 'Records', sections: ['receipts', 'audit', 'usage', 'retention'] },

@@ -1,5 +1,5 @@
-import { type Html, html } from '../util/html.ts'
-import { empty, faultBox, heading, notice, statusOf } from './components.ts'
+import { type Content, type Html, html } from '../util/html.ts'
+import { empty, faultBox, heading, notice, pager, statusOf } from './components.ts'
 import { link } from './fields.ts'
 import type { Page, Visit } from './visit.ts'
 
@@ -13,16 +13,17 @@ interface RecordList {
   /** What the records are. */
   readonly about: string
   /** The forms above the list. */
-  readonly forms: Html
-  readonly cards: readonly Html[]
+  readonly forms: Content
+  /** The table of the records; undefined if there are none. */
+  readonly records: Html | undefined
   /** What is shown if there are no records. */
-  readonly none: readonly [text: string, hint: string]
+  readonly none: readonly [text: string, hint: Content]
   readonly next_cursor: string | null
 }
 
 /** The page of a list of records that admins create and remove. */
 export function recordList({ query, fault }: Visit, list: RecordList): Page {
-  const { title, section, path, about, forms, cards, none, next_cursor } = list
+  const { title, section, path, about, forms, records, none, next_cursor } = list
   return {
     title,
     section,
@@ -32,7 +33,15 @@ ${notice(query)}
 ${faultBox(fault)}
 <p class="soft">${about}</p>
 ${forms}
-${cards.length === 0 ? empty(...none) : html`<ul class="cards">${cards}</ul>`}
-${next_cursor !== null && html`<p><a class="button" href="${link(path, { cursor: next_cursor })}">Next page</a></p>`}`,
+${records ?? empty(...none)}
+${pager(
+  query.has('cursor') && html`<a class="button" href="${path}">First page</a>`,
+  next_cursor !== null && html`<a class="button" href="${link(path, { cursor: next_cursor })}">Next page</a>`,
+)}`,
   }
+}
+
+/** Controls of a record that open below their button. */
+export function recordAction(label: string, name: Content, content: Content, kind = ''): Html {
+  return html`<details class="sure"><summary class="button small ${kind}">${label}<span class="quiet"> ${name}</span></summary>${content}</details>`
 }

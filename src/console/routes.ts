@@ -1,5 +1,6 @@
 import { Fault } from '../core/errors.ts'
 import { type Params, Router } from '../http/router.ts'
+import { agentRoutes } from './pages/agents.ts'
 import { approvalRoutes } from './pages/approvals.ts'
 import { auditRoutes } from './pages/audit.ts'
 import { findRoutes } from './pages/find.ts'
@@ -7,19 +8,28 @@ import { identityRoutes } from './pages/identities.ts'
 import { keyRoutes } from './pages/keys.ts'
 import { limitsRoutes } from './pages/limits.ts'
 import { oauthClientRoutes } from './pages/oauth-clients.ts'
+import { overviewRoutes } from './pages/overview.ts'
 import { policyRoutes } from './pages/policies.ts'
+import { receiptRoutes } from './pages/receipts.ts'
 import { retentionRoutes } from './pages/retention.ts'
+import { scheduleRoutes } from './pages/schedules.ts'
 import { sessionRoutes } from './pages/sessions.ts'
 import { taskRoutes } from './pages/tasks.ts'
+import { typeRoutes } from './pages/types.ts'
 import { upstreamRoutes } from './pages/upstreams.ts'
 import { usageRoutes } from './pages/usage.ts'
+import { workerRoutes } from './pages/workers.ts'
 import { type ConsoleRoute, page, redirect } from './visit.ts'
 
 export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
-  page('', async () => redirect('/console/approvals')),
+  ...overviewRoutes,
   ...findRoutes,
   ...approvalRoutes,
   ...taskRoutes,
+  ...scheduleRoutes,
+  ...typeRoutes,
+  ...agentRoutes,
+  ...workerRoutes,
   ...sessionRoutes,
   ...upstreamRoutes,
   ...policyRoutes,
@@ -27,6 +37,7 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...oauthClientRoutes,
   ...identityRoutes,
   ...limitsRoutes,
+  ...receiptRoutes,
   ...auditRoutes,
   ...usageRoutes,
   ...retentionRoutes,

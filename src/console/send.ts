@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { sendText } from '../http/response.ts'
+import { sendText, writeHead } from '../http/response.ts'
 import type { Html } from '../util/html.ts'
+import type { FileReply } from './visit.ts'
 
 const HTML = 'text/html; charset=utf-8'
 
@@ -70,6 +71,15 @@ function asset(name: string, type: string, text: string): Asset {
 
 export function sendAsset(response: ServerResponse, { type, text }: Asset): void {
   sendText(response, 200, type, text, { ...SAFETY, 'Cache-Control': 'public, max-age=31536000, immutable' })
+}
+
+/** Content that callers have written. It runs nothing, wherever it is opened. */
+export function sendFile(response: ServerResponse, { type, content, saveAs }: FileReply['file']): void {
+  writeHead(response, 200, type, Buffer.byteLength(content), {
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+    'Content-Disposition': saveAs === undefined ? 'inline' : `attachment; filename="${saveAs}"`,
+  })
+  response.end(content)
 }
 
 /** After a form has been sent: the browser then requests the page, so that a reload does not send the form again. */

@@ -96,14 +96,21 @@ export function signingSecret(ofDatabase: Buffer, settings: AuthSettings): Buffe
 
 const COOKIE = 'asyncgate_console'
 
-/** Browsers share cookies between all ports of a host, so the name contains the port. */
-function cookieName(name: string, { headers }: IncomingMessage): string {
+/**
+ * Browsers share cookies between all ports of a host, so the name contains the port. Over https it has a prefix, with
+ * which browsers accept the cookie only from this host: neither another subdomain nor a page over http can replace it.
+ */
+function cookieName(name: string, { headers }: IncomingMessage, isSecure: boolean): string {
   const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1]
-  return port === undefined ? name : `${name}_${port}`
+  return `${isSecure ? '__Host-' : ''}${name}${port === undefined ? '' : `_${port}`}`
 }
 
-export function readCookie(request: IncomingMessage, of = COOKIE): string | undefined {
-  const name = cookieName(of, request)
+export function readCookie(
+  request: IncomingMessage,
+  guard: GuardSettings,
+  cookie: string = COOKIE,
+): string | undefined {
+  const name = cookieName(cookie, request, isHttps(request, guard))
   for (const pair of (request.headers.cookie ?? '').split(';')) {
     const equals = pair.indexOf('=')
     if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim()
@@ -115,6 +122,7 @@ interface Cookie {
   readonly name: string
   /** Undefined removes the cookie. */
   readonly value: string | undefined
+  /** The pages that receive the cookie over http. The prefix of https requires all pages. */
   readonly path: string
   readonly seconds: number
   /** Lax cookies are also sent when another site leads the browser here. */
@@ -127,12 +135,16 @@ export function setCookie(
   { name, value, path, seconds, sameSite }: Cookie,
   guard: GuardSettings,
 ): void {
-  const age = value === undefined ? 0 : seconds
-  const secure = isHttps(request, guard) ? '; Secure' : ''
-  response.appendHeader(
-    'Set-Cookie',
-    `${cookieName(name, request)}=${value ?? ''}; Path=${path}; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure}`,
-  )
+  const isSecure = isHttps(request, guard)
+  const attributes = [
+    `${cookieName(name, request, isSecure)}=${value ?? ''}`,
+    `Path=${isSecure ? '/' : path}`,
+    `Max-Age=${value === undefined ? 0 : seconds}`,
+    'HttpOnly',
+    `SameSite=${sameSite}`,
+    ...(isSecure ? ['Secure'] : []),
+  ]
+  response.appendHeader('Set-Cookie', attributes.join('; '))
 }
 
 /** Sets the cookie of a sign-in; an undefined value removes it. */

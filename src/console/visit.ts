@@ -20,7 +20,20 @@ export interface Page {
   readonly poll?: number
 }
 
-export type Reply = Page | { readonly location: string }
+export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+
+/** Content that is shown or saved by itself. */
+export interface FileReply {
+  readonly file: {
+    /** The type that the server has checked or chosen; never one that a caller claims. */
+    readonly type: 'text/plain; charset=utf-8' | 'application/json' | ImageType
+    readonly content: string | Buffer
+    /** The name under which browsers save it; they show it if this is absent. */
+    readonly saveAs?: string | undefined
+  }
+}
+
+export type Reply = Page | { readonly location: string } | FileReply
 
 export function redirect(path: string, query: Query = {}): Reply {
   return { location: link(path, query) }

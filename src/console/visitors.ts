@@ -66,7 +66,7 @@ export class Visitors {
 
   /** The visitor that a request comes from. A server that requires no key signs every visitor in. */
   async visitorOf(request: IncomingMessage, response: ServerResponse): Promise<Visitor | undefined> {
-    const cookie = readCookie(request)
+    const cookie = readCookie(request, this.#options.guard)
     const known = cookie === undefined ? undefined : this.#signIns.read(cookie)
     if (known?.key_id !== undefined) return this.#visitorWithKey(known, known.key_id)
     if (known?.identity !== undefined) {

@@ -1,12 +1,14 @@
 import type { Fault } from './errors.ts'
+import type { FailurePolicy, ParentPolicy, WaitMode } from './flow.ts'
 import type { InboxItem, InboxMark } from './inbox.ts'
 import type { CanonicalJson } from './json/json.ts'
 import type { Evidence } from './locatability.ts'
-import type { Wanted } from './matching.ts'
+import type { ConcurrencyLimit, Wanted } from './matching.ts'
 import type { PrincipalKey, Role } from './principal.ts'
-import type { Asked, DecidedState } from './question.ts'
-import type { ReceiptType } from './receipt.ts'
-import type { Lease, QueuedTask } from './task.ts'
+import type { Asked, DecidedState, Question } from './question.ts'
+import type { Receipt, ReceiptType } from './receipt.ts'
+import type { Scheduling } from './scheduling.ts'
+import type { Lease, QueuedTask, TaskCore, TaskSpec } from './task.ts'
 import type { Status } from './transitions.ts'
 
 interface TenantCommand {
@@ -35,6 +37,9 @@ export interface Create extends TenantCommand {
   readonly deadline_at: number | null
   readonly retention_days: number | null
   readonly escalation_class: number | null
+  readonly scheduling: Scheduling | null
+  /** How many tasks like this one may be leased at once; null without a limit. */
+  readonly limit: ConcurrencyLimit | null
   readonly delay_ms: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null
@@ -55,6 +60,17 @@ export interface Create extends TenantCommand {
   readonly refusal?: Fault | undefined
   /** A rule forbids it: its task has failed from the beginning. */
   readonly block?: Block | undefined
+  /** Its parent and what it depends on; undefined for a task without either. */
+  readonly relations?: Relations | undefined
+}
+
+/** The tasks that a new one names. */
+export interface Relations {
+  /** Whether it may depend on tasks of all principals. */
+  readonly sees_all: boolean
+  readonly parent: { readonly task_id: string; readonly policy: ParentPolicy | null } | null
+  readonly depends_on: readonly { readonly task_id: string; readonly on_failure: FailurePolicy }[]
+  readonly mode: WaitMode
 }
 
 export interface Block {
@@ -278,6 +294,45 @@ export interface Record extends TenantCommand {
   readonly body: CanonicalJson
 }
 
+/** What an assignment does not say about its task. */
+export type RestoredTask = Omit<
+  TaskSpec,
+  'tenant' | 'task_id' | 'seq' | 'owner' | 'created_at' | 'instance'
+> &
+  Pick<
+    TaskCore,
+    | 'principal_ai'
+    | 'max_attempts'
+    | 'max_expiries'
+    | 'retry_backoff_seconds'
+    | 'timeout_seconds'
+    | 'deadline_at'
+    | 'retention_days'
+    | 'escalation_class'
+    | 'scheduling'
+  > & { readonly capabilities: readonly string[]; readonly delay_ms: number }
+
+/** What a receipt only refers to. */
+export interface RestoredContents {
+  /** Of task.assigned. */
+  readonly task?: RestoredTask | undefined
+  /** Of task.accepted. */
+  readonly lease?: Pick<Lease, 'worker_id' | 'instance_id' | 'expires_at' | 'renewals'> | undefined
+  /** Of question.asked. */
+  readonly question?: Pick<Question, 'kind' | 'request' | 'not_before'> | undefined
+  /** Of question.answered. */
+  readonly answer?: CanonicalJson | undefined
+  /** Of task.completed, if the result was too large for the receipt. */
+  readonly result?: CanonicalJson | undefined
+}
+
+/** The next receipt of a ledger that another database had. Its task becomes what the receipt says. */
+export interface Restore extends TenantCommand {
+  readonly verb: 'restore'
+  readonly receipt: Receipt
+  readonly contents: RestoredContents
+}
+
 export type Command =
   | Create
   | Claim
@@ -300,6 +355,7 @@ export type Command =
   | Greet
   | MarkInbox
   | Record
+  | Restore
 
 export interface Granted {
   readonly task: QueuedTask
@@ -356,6 +412,7 @@ export interface Answers {
   greet: Relationship
   mark: { items: readonly InboxItem[] }
   record: { seq: number }
+  restore: { seq: number }
 }
 
 export type AnswerTo<C extends Command> = Answers[C['verb']]

@@ -1,5 +1,7 @@
 import type { Relationship } from './command.ts'
 import type { Fault } from './errors.ts'
+import type { FlowChanges } from './flow.ts'
+import { FlowDraft } from './flow-draft.ts'
 import { asksForAttention, type InboxItem, newItem } from './inbox.ts'
 import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
@@ -32,6 +34,8 @@ export interface Decision<Answer> {
   readonly filed: readonly InboxItem[]
   /** Items of inboxes whose marks have changed. */
   readonly marked: readonly InboxItem[]
+  /** Changes of the relations between tasks; null if there are none. */
+  readonly flow: FlowChanges | null
 }
 
 interface ReceiptDraft {
@@ -66,6 +70,7 @@ export class Draft {
   #questions: Question[] = NO_QUESTIONS
   #filed: InboxItem[] = NONE
   #marked: InboxItem[] = NONE
+  #flow: FlowDraft | null = null
 
   constructor(world: World) {
     this.world = world
@@ -80,6 +85,11 @@ export class Draft {
     this.#tasks.push(task)
   }
 
+  /** A task as this decision has changed it so far. */
+  latest(taskId: string): Task | undefined {
+    return this.#tasks.findLast((task) => task.task_id === taskId) ?? this.world.task(taskId)
+  }
+
   spec(spec: TaskSpec): void {
     this.#spec = spec
   }
@@ -91,6 +101,12 @@ export class Draft {
   question(question: Question): void {
     if (this.#questions === NO_QUESTIONS) this.#questions = []
     this.#questions.push(question)
+  }
+
+  /** Collects changes of the relations between tasks. */
+  get flow(): FlowDraft {
+    this.#flow ??= new FlowDraft()
+    return this.#flow
   }
 
   relationship(relationship: Relationship): void {
@@ -144,6 +160,13 @@ export class Draft {
     return seq
   }
 
+  /** Adds a receipt that another database had, and puts it into inboxes. */
+  restore(receipt: Receipt, inboxes: readonly PrincipalKey[]): void {
+    this.#receipts.push(receipt)
+    const { tenant, seq, created_at } = receipt
+    if (inboxes.length > 0) this.#filed = inboxes.map((to) => newItem(tenant, to, seq, created_at))
+  }
+
   /** Refuses the command. Earlier drafts stay part of the decision: a refusal may come with an anomaly. */
   refuse(fault: Fault): Decision<never> {
     return this.#decision<never>(fault)
@@ -166,6 +189,7 @@ export class Draft {
       relationship: this.#relationship,
       filed: this.#filed,
       marked: this.#marked,
+      flow: this.#flow,
     }
   }
 }

@@ -73,6 +73,12 @@ export const ERRORS = {
     message: 'This task type is disabled.',
     hint: 'No tasks of this type are taken at present. Ask an admin, who enables it with register_task_type.',
   },
+  BULK_OPERATION_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such bulk operation.',
+    hint: 'Check the id; list_bulk_operations shows the bulk operations of the last 7 days.',
+  },
   ERASURE_NOT_FOUND: {
     http: 404,
     retryable: false,

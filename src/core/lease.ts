@@ -1,4 +1,3 @@
-import { backoff } from '../util/backoff.ts'
 import type { LeaseClaim } from './command.ts'
 import { Fault } from './errors.ts'
 import type { Settings } from './settings.ts'
@@ -38,11 +37,6 @@ export function leaseEnd(task: TaskCore, acquiredAt: number, settings: Settings)
 /** A failure is tried again if it may be and a try is left. `attempt` counts the failures before this one. */
 export function mayRetry(task: { attempt: number; max_attempts: number }, retryable: boolean): boolean {
   return retryable && task.attempt + 1 < task.max_attempts
-}
-
-/** base, 2 base, 4 base, ... for the first, second, third retry, up to the configured cap. */
-export function backoffMs(baseSeconds: number, attempt: number, settings: Settings): number {
-  return backoff(attempt, baseSeconds * 1000, settings.max_retry_backoff_seconds * 1000)
 }
 
 /** Spreads the tasks of leases that expire together. */

@@ -8,6 +8,8 @@ export interface Lane {
   /** Sorted, without repeats; compared to the letter. */
   readonly capabilities: readonly string[]
   readonly priority: number
+  /** What is limited, as `limitedName` gives it; null for tasks without a limit. */
+  readonly limited: string | null
 }
 
 /** A lane and its state. */
@@ -20,6 +22,10 @@ export interface LaneRow extends Lane {
   readonly owner: PrincipalKey | null
   /** How many tasks must leave until it no longer counts towards that owner's limit. */
   readonly owned: number
+  /** How many tasks of all lanes with this `limited` may be leased at once; null without a limit. */
+  readonly max_held: number | null
+  /** The leased tasks of a lane with a limit; 0 in other lanes and in pools. */
+  readonly held: number
   /** The `lanes_version` of the tenant when the lane last changed. */
   readonly version: number
 }
@@ -44,8 +50,27 @@ export function sortedSet(names: readonly string[]): string[] {
   return [...new Set(names)].sort()
 }
 
-export function laneName(type: string | null, capabilities: readonly string[], priority: number): string {
-  return JSON.stringify([type, priority, ...capabilities])
+/** A limit of the tasks that may be leased at once. */
+export interface ConcurrencyLimit {
+  /** Tasks with the same text share the limit. */
+  readonly limited: string
+  readonly max_held: number
+}
+
+/** Tasks of a type share a limit, or those with the same value of their key do. */
+export function limitedName(type: string, key: string | null): string {
+  return JSON.stringify([type, key])
+}
+
+export function laneName(
+  type: string | null,
+  capabilities: readonly string[],
+  priority: number,
+  limited: string | null = null,
+): string {
+  return JSON.stringify(
+    limited === null ? [type, priority, ...capabilities] : [type, priority, { limited }, ...capabilities],
+  )
 }
 
 /** Every capability that the lane's tasks need is one that the worker has. */

@@ -82,6 +82,8 @@ export interface Receipt extends Statement {
   readonly instance: string
   /** Its body was erased: it contains only the time of that and a commitment to the former body. */
   readonly erased?: true
+  /** Its secret salt, if it is restored. Others get theirs when they are written. */
+  readonly salt?: string
 }
 
 /** Equal for equal statements, whenever and wherever they were made. For comparing, not a cryptographic proof. */

@@ -1,5 +1,7 @@
+import type { Flow } from './flow.ts'
 import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
+import type { Scheduling } from './scheduling.ts'
 import { isTerminal, type ParkedStatus, type TerminalStatus } from './transitions.ts'
 
 /** What every task carries through its life: the narrow, often rewritten part. */
@@ -27,6 +29,8 @@ export interface TaskCore {
   readonly retention_days: number | null
   /** Which of the escalation targets is notified; null: as the server decides. */
   readonly escalation_class: number | null
+  /** Null for most tasks. */
+  readonly scheduling: Scheduling | null
   /** The number of characters of its input, which bounds what one claim hands out. */
   readonly input_length: number
   /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
@@ -35,6 +39,8 @@ export interface TaskCore {
   /** The questions it has asked: the number of the newest. */
   readonly question_count: number
   readonly updated_at: number
+  /** What it has to do with other tasks; null if nothing. */
+  readonly flow: Flow | null
 }
 
 export interface QueuedTask extends TaskCore {
@@ -151,11 +157,13 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
     escalation_class: task.escalation_class,
+    scheduling: task.scheduling,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
     updated_at: change.updated_at,
+    flow: task.flow,
     status: change.status,
     next_eligible_at: change.next_eligible_at,
   }
@@ -182,11 +190,13 @@ export function asHeld(task: TaskCore, change: Held): HeldTask {
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
     escalation_class: task.escalation_class,
+    scheduling: task.scheduling,
     input_length: task.input_length,
     fence: change.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
     updated_at: change.updated_at,
+    flow: task.flow,
     status: change.status,
     lease: change.lease,
     started_at: change.started_at,
@@ -214,11 +224,13 @@ export function asParked(task: TaskCore, change: Parked): ParkedTask {
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
     escalation_class: task.escalation_class,
+    scheduling: task.scheduling,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: change.question_count,
     updated_at: change.updated_at,
+    flow: task.flow,
     status: change.status,
     expires_at: change.expires_at,
   }
@@ -245,16 +257,23 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
     deadline_at: task.deadline_at,
     retention_days: task.retention_days,
     escalation_class: task.escalation_class,
+    scheduling: task.scheduling,
     input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
     updated_at: change.updated_at,
+    flow: task.flow,
     status: change.status,
     lease: change.lease,
     started_at: change.started_at,
     outcome: change.outcome,
   }
+}
+
+/** The task with other relations. */
+export function withFlow<T extends OpenTask>(task: T, flow: Flow): T {
+  return { ...task, flow }
 }
 
 /**

@@ -22,3 +22,6 @@ export function isPastDeadline({ deadline_at }: Pick<TaskCore, 'deadline_at'>, t
 }
 
 export const DAY_MS = 24 * 3600 * 1000
+
+/** The due time of a task that waits for something else than a time: the last instant that a date can have. */
+export const FOREVER = 8.64e15

@@ -1,7 +1,8 @@
 import type { Random } from '../util/random.ts'
 import type { Relationship } from './command.ts'
+import type { Links } from './flow.ts'
 import type { InboxItem } from './inbox.ts'
-import type { Owner, Wanted } from './matching.ts'
+import type { ConcurrencyLimit, Owner, Wanted } from './matching.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { Question } from './question.ts'
 import type { Receipt, ReceiptType } from './receipt.ts'
@@ -45,6 +46,7 @@ export interface World {
     capabilities: readonly string[],
     priority: number,
     owner: PrincipalKey,
+    limit?: ConcurrencyLimit | null,
   ): { lane: number; pool: number }
   /** The ready tasks that match the claim, in the order in which they are leased. */
   ready(wanted: Wanted): Iterable<QueuedTask>
@@ -54,4 +56,6 @@ export interface World {
   acknowledgement(seq: number, by: PrincipalKey): number | undefined
   relationship(principal: PrincipalKey): Relationship | undefined
   item(principal: PrincipalKey, seq: number): InboxItem | undefined
+  /** The links of a task that had ended before this batch; undefined if they were not loaded. */
+  links(seq: number): Links | undefined
 }

@@ -1,5 +1,12 @@
 import { Fault } from '../core/errors.ts'
-import { LANES_KEPT, type LaneRow, laneName, MAX_LANES_PER_OWNER, type Wanted } from '../core/matching.ts'
+import {
+  type ConcurrencyLimit,
+  LANES_KEPT,
+  type LaneRow,
+  laneName,
+  MAX_LANES_PER_OWNER,
+  type Wanted,
+} from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { QueuedTask, Task } from '../core/task.ts'
 import type { Tenant } from '../core/world.ts'
@@ -26,6 +33,8 @@ export class BatchLanes {
   readonly #rows = new Map<number, Mutable<LaneRow>>()
   readonly #named = new Map<string, number>()
   readonly #renamed = new Set<number>()
+  /** The changes of the leases with a limit in this batch. */
+  readonly #held = new Map<string, number>()
   readonly #occupied = new Map<PrincipalKey, number>()
   readonly #empty: { lanes?: Iterator<number>; pools?: Iterator<number> } = {}
 
@@ -40,13 +49,40 @@ export class BatchLanes {
   }
 
   /** The lane and the pool of a new task. New ones get a number. */
-  place(type: string, capabilities: readonly string[], priority: number, owner: PrincipalKey) {
-    const known = this.#find(laneName(type, capabilities, priority))
+  place(
+    type: string,
+    capabilities: readonly string[],
+    priority: number,
+    owner: PrincipalKey,
+    limit: ConcurrencyLimit | null = null,
+  ) {
+    const limited = limit?.limited ?? null
+    const known = this.#find(laneName(type, capabilities, priority, limited))
     if (known === undefined || known.tasks === 0) this.#checkLimit(owner)
-    return {
-      pool: this.#number(null, capabilities, priority),
-      lane: known?.lane ?? this.#number(type, capabilities, priority),
+    const pool = this.#number(null, capabilities, priority, limited)
+    const lane = known?.lane ?? this.#number(type, capabilities, priority, limited)
+    if (limit !== null && this.#row(lane)?.max_held !== limit.max_held) {
+      this.#change(lane).max_held = limit.max_held
     }
+    return { pool, lane }
+  }
+
+  /** A task of the lane was leased, or its lease ended. Only lanes with a limit count them. */
+  hold({ lane }: Task, difference: 1 | -1): void {
+    const limited = this.#row(lane)?.limited ?? null
+    if (limited === null) return
+    this.#change(lane).held += difference
+    this.#held.set(limited, (this.#held.get(limited) ?? 0) + difference)
+    if (difference > 0) return
+    // The claims that wait for tasks behind the limit are woken.
+    for (const row of this.#lanes.waiting(limited)) {
+      if (row.type !== null && !this.becameReady.has(row.lane)) this.becameReady.set(row.lane, 1)
+    }
+  }
+
+  /** How many more tasks with this limit may be leased now. */
+  #room(limited: string): number {
+    return this.#lanes.room(limited) - (this.#held.get(limited) ?? 0)
   }
 
   /** Adds an open task to the counts of its lane and pool, or removes it. */
@@ -91,16 +127,38 @@ export class BatchLanes {
   /** The loaded ready tasks that match, best first. Returns whether more may follow in the store. */
   *ready(wanted: Wanted): Generator<QueuedTask, boolean, undefined> {
     const seen = new Set<string>()
+    const taken = new Map<string, number>()
     for (const { lanes } of joinLevels(this.#lanes.ready.levels(wanted), this.#fresh.levels(wanted))) {
       const queues: ReadyQueue[] = []
-      for (const { lane } of lanes) {
+      // The lowest rank of a lane that was not loaded: tasks behind it have to wait.
+      let bound = Number.POSITIVE_INFINITY
+      for (const { lane, limited } of lanes) {
+        if (limited !== null && this.#room(limited) <= 0) continue
         const queue = this.#queues.get(lane)
-        if (queue === undefined) return true
-        queues.push(queue)
+        if (queue !== undefined) queues.push(queue)
+        else bound = Math.min(bound, this.#row(lane)?.mark ?? 0)
       }
-      if (yield* merge(queues, seen)) return true
+      if (yield* this.#within(merge(queues, seen, bound), taken)) return true
     }
     return false
+  }
+
+  /** Without the tasks that exceed a limit together with those before them, which `taken` counts. */
+  *#within(
+    tasks: Generator<QueuedTask, boolean, undefined>,
+    taken: Map<string, number>,
+  ): Generator<QueuedTask, boolean, undefined> {
+    for (;;) {
+      const next = tasks.next()
+      if (next.done) return next.value
+      const limited = this.#row(next.value.lane)?.limited ?? null
+      if (limited !== null) {
+        const count = taken.get(limited) ?? 0
+        if (count >= this.#room(limited)) continue
+        taken.set(limited, count + 1)
+      }
+      yield next.value
+    }
   }
 
   /** The rows to write, in their final form, with the next version. Must be called once. */
@@ -142,14 +200,19 @@ export class BatchLanes {
     return row === undefined || this.#renamed.has(row.lane) ? undefined : this.#row(row.lane)
   }
 
-  #number(type: string | null, capabilities: readonly string[], priority: number): number {
-    const name = laneName(type, capabilities, priority)
+  #number(
+    type: string | null,
+    capabilities: readonly string[],
+    priority: number,
+    limited: string | null,
+  ): number {
+    const name = laneName(type, capabilities, priority, limited)
     const known = this.#find(name)
     if (known !== undefined) return known.lane
     const { tenant } = this.#tenant
     const lane = this.#takeEmpty(type === null ? 'pools' : 'lanes') ?? ++this.#tenant.lanes
-    const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 0 }
-    this.#rows.set(lane, { tenant, lane, type, capabilities, priority, ...state })
+    const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 0, max_held: null, held: 0 }
+    this.#rows.set(lane, { tenant, lane, type, capabilities, priority, limited, ...state })
     this.#named.set(name, lane)
     this.#renamed.add(lane)
     return lane
@@ -184,7 +247,7 @@ export class BatchLanes {
     throw new Fault(
       'QUOTA_EXCEEDED',
       { quota: 'lanes_per_owner', limit, owner },
-      `The open tasks of ${owner} have ${limit} different combinations of type, capabilities and priority. ` +
+      `The open tasks of ${owner} have ${limit} different combinations of type, capabilities, priority and concurrency key. ` +
         'One owner cannot have more at a time.',
     )
   }
@@ -192,6 +255,12 @@ export class BatchLanes {
 
 function isSame(a: LaneRow, b: LaneRow | undefined): boolean {
   return (
-    b !== undefined && a.mark === b.mark && a.tasks === b.tasks && a.owner === b.owner && a.owned === b.owned
+    b !== undefined &&
+    a.mark === b.mark &&
+    a.tasks === b.tasks &&
+    a.owner === b.owner &&
+    a.owned === b.owned &&
+    a.held === b.held &&
+    a.max_held === b.max_held
   )
 }

@@ -4,7 +4,7 @@ import { Fault } from '../core/errors.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt } from '../core/receipt.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Task, TaskSpec } from '../core/task.ts'
+import { isOpen, type Task, type TaskSpec } from '../core/task.ts'
 import { isParked } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
 import {
@@ -53,6 +53,8 @@ export class Batch {
   #notified: Task[] = []
   #worlds = new Map<number, TenantWorld>()
   #room = FIRST_LANES
+  /** The targets of links that were loaded, if they exist. */
+  readonly #sought = new Set<string>()
   /** The known versions of the lanes when the batch was created. */
   readonly #versions: ReadonlyMap<number, number>
 
@@ -119,6 +121,11 @@ export class Batch {
     for (const world of this.#worlds.values()) yield world.tenant
   }
 
+  /** Ended tasks whose links are to be followed next. */
+  unsettled(): TaskRef[] {
+    return [...this.#worlds.values()].flatMap((world) => world.flow.toSettle)
+  }
+
   /** Lanes in which tasks became ready, with the number of tasks. */
   *ready(): Generator<{ tenant: number; lane: number; count: number }> {
     for (const [tenant, world] of this.#worlds) {
@@ -162,10 +169,36 @@ export class Batch {
     this.#room *= 4
     const heads = headsFor(claims, directory, this.#room, loaded.heads)
     const known = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
-    const tasks = loaded.specs.filter((spec) => !known.has(`${spec.tenant} ${spec.task_id}`))
+    const tasks: TaskRef[] = loaded.specs.filter((spec) => !known.has(`${spec.tenant} ${spec.task_id}`))
     const questions = missingQuestions(loaded)
-    const count = heads.length + tasks.length + questions.length
-    return count === 0 ? undefined : { ...NO_NEED, heads, tasks, questions }
+    const links = this.#missingLinks(loaded)
+    if (loaded.links.length > 0) tasks.push(...this.#missingTargets(loaded, known))
+    const count = heads.length + tasks.length + questions.length + links.length
+    return count === 0 ? undefined : { ...NO_NEED, heads, tasks, questions, links }
+  }
+
+  /** The ended tasks whose links a wake follows. */
+  #missingLinks(loaded: Loaded): Need['links'] {
+    const waking = this.commands.flatMap((command) => (command.verb === 'wake' ? [command.task_id] : []))
+    if (waking.length === 0) return []
+    return loaded.tasks.filter(
+      (task) =>
+        task.flow?.linked === true &&
+        !isOpen(task) &&
+        waking.includes(task.task_id) &&
+        !loaded.links.some(({ tenant, seq }) => tenant === task.tenant && seq === task.seq),
+    )
+  }
+
+  /** The tasks that the links lead to. Each is loaded once, also if it does not exist any more. */
+  #missingTargets({ links }: Loaded, known: ReadonlySet<string>): TaskRef[] {
+    const missing = new Map<string, TaskRef>()
+    for (const { tenant, task_id } of links.flatMap((each) => each.links)) {
+      const name = `${tenant} ${task_id}`
+      if (!known.has(name) && !this.#sought.has(name)) missing.set(name, { tenant, task_id })
+    }
+    for (const name of missing.keys()) this.#sought.add(name)
+    return [...missing.values()]
   }
 
   /** Updates the directory with the loaded lanes. Returns what is still missing. */
@@ -210,6 +243,12 @@ export class Batch {
       relationships: worlds.flatMap((world) => [...world.newRelationships.values()]),
       filed: worlds.flatMap((world) => world.filed),
       marked: parts.flatMap((part) => part.marked),
+      linked: worlds.flatMap((world) => world.flow.linked),
+      followed: worlds.flatMap((world) => world.flow.followed),
+      child_tasks: worlds.flatMap((world) => world.flow.children),
+      child_counts: worlds.flatMap((world) => world.flow.counts),
+      unsettled: worlds.flatMap((world) => world.flow.unsettled),
+      settled: worlds.flatMap((world) => world.flow.settled),
       granted: [...this.#granted(), ...repaired],
       answered: this.#answered(),
       hints: worlds.map((world, i) => ({

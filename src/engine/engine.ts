@@ -68,6 +68,7 @@ export class Engine {
         this.wakeups.committed(batch, events)
         this.relay.committed(events)
         this.events.emit(events)
+        this.#settle(batch)
         this.events.committed(() => ({
           commands: batch.commands.length,
           ms,
@@ -205,6 +206,13 @@ export class Engine {
       directory: this.directory,
       report: this.#report,
     })
+  }
+
+  /** Follows the links of tasks that have ended. A sweep does it if this process ends first. */
+  #settle(batch: Batch): void {
+    for (const { tenant, task_id } of batch.unsettled()) {
+      this.submit({ verb: 'wake', tenant, task_id }).catch((error) => this.#report(error))
+    }
   }
 
   #heard(hint: Hint): void {

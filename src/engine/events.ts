@@ -1,7 +1,7 @@
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Receipt } from '../core/receipt.ts'
 import type { Task, TaskSpec } from '../core/task.ts'
-import type { Status } from '../core/transitions.ts'
+import { isParked, type Status } from '../core/transitions.ts'
 
 /** A task changed, and the change is durable. */
 export interface TaskEvent {
@@ -26,6 +26,16 @@ export interface TaskEvent {
   /** When the task is due next; null if never. */
   readonly wake_at: number | null
   readonly at: number
+}
+
+/** Whether the event is the creation of its task. A delayed or parked task causes further events before its first lease. */
+export function isCreation({ fence, at, created_at, status }: TaskEvent): boolean {
+  return fence === 0 && created_at === at && (status === 'queued' || isParked(status))
+}
+
+/** Whether the event is the end of its task. Evidence that is added to a task after its success is another event. */
+export function isEnd({ completed_at, at }: TaskEvent): boolean {
+  return completed_at === at
 }
 
 /** What a batch adds to the usage of a tenant. */

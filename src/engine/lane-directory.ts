@@ -30,12 +30,23 @@ export class Directory {
   }
 }
 
+/** The lanes that share a limit. */
+interface Limit {
+  max_held: number
+  /** Of the row that set `max_held`: the newest one counts. */
+  version: number
+  held: number
+  readonly lanes: Set<number>
+}
+
 export class TenantLanes {
   /** All changes up to this version are in this copy. */
   version = 0
   /** Whether another process has changed lanes recently. Then changes are loaded with the first round. */
   isContended = false
+  /** Lanes with ready tasks, except those whose limit is reached. */
   readonly ready = new ReadyLanes()
+  readonly #limits = new Map<string, Limit>()
   readonly #rows = new Map<number, LaneRow>()
   readonly #byName = new Map<string, number>()
   readonly #occupied = new Map<PrincipalKey, number>()
@@ -44,15 +55,39 @@ export class TenantLanes {
 
   /** Applies committed rows that are newer than the copy. Returns the applied ones. */
   put(rows: readonly LaneRow[]): LaneRow[] {
-    return rows.filter((row) => {
+    const freed = new Set<Limit>()
+    const applied = rows.filter((row) => {
       const before = this.#rows.get(row.lane)
       if (before !== undefined && before.version >= row.version) return false
       if (before === undefined || !isNamesake(before, row)) this.#rename(before, row)
       if (before !== undefined) this.#remove(before)
       this.#add(row)
       if (row.version > this.version) this.version = row.version
+      const limit = row.limited === null ? undefined : this.#limits.get(row.limited)
+      if (limit !== undefined && before !== undefined && row.held < before.held) freed.add(limit)
       return true
     })
+    for (const limit of freed) for (const lane of limit.lanes) applied.push(...this.#others(lane, applied))
+    return applied
+  }
+
+  /** How many more tasks with this limit may be leased. */
+  room(limited: string): number {
+    const limit = this.#limits.get(limited)
+    return limit === undefined ? Number.MAX_SAFE_INTEGER : limit.max_held - limit.held
+  }
+
+  /** The lanes and pools with this limit that have ready tasks. */
+  *waiting(limited: string): Generator<LaneRow> {
+    for (const lane of this.#limits.get(limited)?.lanes ?? []) {
+      const row = this.#rows.get(lane)
+      if (row !== undefined && row.mark !== null) yield row
+    }
+  }
+
+  #others(lane: number, applied: readonly LaneRow[]): LaneRow[] {
+    const row = this.#rows.get(lane)
+    return row === undefined || applied.includes(row) ? [] : [row]
   }
 
   get(lane: number): LaneRow | undefined {
@@ -83,13 +118,50 @@ export class TenantLanes {
 
   #add(row: LaneRow): void {
     this.#rows.set(row.lane, row)
-    if (row.mark !== null) this.ready.add(row)
+    if (row.limited !== null) this.#join(row, row.limited)
+    if (row.mark !== null && (row.limited === null || this.room(row.limited) > 0)) this.ready.add(row)
     if (row.owner !== null) this.#occupied.set(row.owner, this.occupiedBy(row.owner) + 1)
     if (row.tasks === 0) this.#empty[kindOf(row)].add(row.lane)
   }
 
+  #join({ lane, max_held, held, version }: LaneRow, limited: string): void {
+    const limit = this.#limits.get(limited) ?? { max_held: 0, version: -1, held: 0, lanes: new Set() }
+    const had = limit.max_held - limit.held
+    this.#limits.set(limited, limit)
+    limit.lanes.add(lane)
+    limit.held += held
+    if (max_held !== null && version >= limit.version) {
+      limit.max_held = max_held
+      limit.version = version
+    }
+    this.#open(limit, had)
+  }
+
+  #quit({ lane, held }: LaneRow, limited: string): void {
+    const limit = this.#limits.get(limited)
+    if (limit === undefined) return
+    const had = limit.max_held - limit.held
+    limit.lanes.delete(lane)
+    limit.held -= held
+    if (limit.lanes.size === 0) this.#limits.delete(limited)
+    else this.#open(limit, had)
+  }
+
+  /** Claims consider the lanes of a limit only while it has room. */
+  #open(limit: Limit, had: number): void {
+    const has = limit.max_held - limit.held
+    if (had > 0 === has > 0) return
+    for (const lane of limit.lanes) {
+      const row = this.#rows.get(lane)
+      if (row === undefined || row.mark === null) continue
+      if (has > 0) this.ready.add(row)
+      else this.ready.delete(row)
+    }
+  }
+
   #remove(row: LaneRow): void {
     if (row.mark !== null) this.ready.delete(row)
+    if (row.limited !== null) this.#quit(row, row.limited)
     if (row.owner !== null) {
       const left = this.occupiedBy(row.owner) - 1
       if (left > 0) this.#occupied.set(row.owner, left)
@@ -99,13 +171,18 @@ export class TenantLanes {
   }
 }
 
-function nameOf({ type, capabilities, priority }: LaneRow): string {
-  return laneName(type, capabilities, priority)
+function nameOf({ type, capabilities, priority, limited }: LaneRow): string {
+  return laneName(type, capabilities, priority, limited)
 }
 
 function isNamesake(a: LaneRow, b: LaneRow): boolean {
   // A row whose counts alone have changed shares the array of capabilities.
-  return a.type === b.type && a.priority === b.priority && a.capabilities === b.capabilities
+  return (
+    a.type === b.type &&
+    a.priority === b.priority &&
+    a.capabilities === b.capabilities &&
+    a.limited === b.limited
+  )
 }
 
 function kindOf({ type }: LaneRow): 'lanes' | 'pools' {

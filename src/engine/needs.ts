@@ -1,9 +1,9 @@
-import type { Claim, Command, RecordSchedule, ReportStale } from '../core/command.ts'
+import type { Claim, Command, RecordSchedule, Relations, ReportStale, Restore } from '../core/command.ts'
 import type { InboxMark } from '../core/inbox.ts'
-import { EVERYONE } from '../core/matching.ts'
+import { EVERYONE, type Lane } from '../core/matching.ts'
 import type { Settings } from '../core/settings.ts'
-import type { ChildRef, Head, HeadRef, Need } from '../store/store.ts'
-import type { Directory } from './lane-directory.ts'
+import type { ChildRef, Head, HeadRef, Need, TaskRef } from '../store/store.ts'
+import type { Directory, TenantLanes } from './lane-directory.ts'
 import { isTruncated } from './ready.ts'
 
 /** Maximum ready tasks loaded per lane and batch. Claims that find no more tasks wait for the next batch. */
@@ -38,6 +38,7 @@ export function needOf(
     acknowledgements: [],
     relationships: [],
     items: [],
+    links: [],
   }
   const claims: Claim[] = []
   for (const command of commands) {
@@ -47,6 +48,7 @@ export function needOf(
         const { owner, idempotency_key } = command
         if (idempotency_key !== null) need.keys.push({ tenant, owner, idempotency_key })
         need.owners.push({ tenant, owner: settings.claim_order === 'fifo' ? EVERYONE : owner })
+        if (command.relations !== undefined) need.tasks.push(...relatedTasks(tenant, command.relations))
         break
       }
       case 'claim':
@@ -68,6 +70,9 @@ export function needOf(
         need.children.push({ tenant, parent: command.asked, receipt_type: 'system.anomaly' })
         break
       case 'record':
+        break
+      case 'restore':
+        addRestored(need, command, settings)
         break
       case 'greet':
         need.relationships.push({ tenant, principal: command.principal })
@@ -105,6 +110,24 @@ export function needOf(
   return need
 }
 
+function relatedTasks(tenant: number, { parent, depends_on }: Relations): TaskRef[] {
+  const named = parent === null ? depends_on : [parent, ...depends_on]
+  return named.map(({ task_id }) => ({ tenant, task_id }))
+}
+
+function addRestored(need: Mutable<Need>, { tenant, receipt }: Restore, settings: Settings): void {
+  const { receipt_type, task_id, from, to, parents } = receipt
+  if (receipt_type === 'receipt.acknowledged') {
+    for (const seq of parents) need.items.push({ tenant, principal: from, seq })
+  }
+  if (task_id === null) return
+  need.tasks.push({ tenant, task_id })
+  if (receipt_type === 'question.answered') need.questions.push({ tenant, task_id })
+  if (receipt_type === 'task.assigned') {
+    need.owners.push({ tenant, owner: settings.claim_order === 'fifo' ? EVERYONE : to })
+  }
+}
+
 /** The recorded receipts of a schedule. */
 function childrenOf({ tenant, asked, created }: RecordSchedule | ReportStale): ChildRef[] {
   const opening: ChildRef = { tenant, parent: asked, receipt_type: 'schedule.created' }
@@ -134,8 +157,13 @@ export function headsFor(
     let tasks = 0
     let lanes = 0
     for (const level of directory.of(claim.tenant).ready.levels(claim)) {
-      if (tasks >= Math.min(MAX_HEADS, demand.get(claim.tenant) ?? 0) || lanes >= room) break
-      for (const { tenant, lane, type } of level.lanes) {
+      const wanted = Math.min(MAX_HEADS, demand.get(claim.tenant) ?? 0)
+      if (tasks >= wanted || lanes >= room) break
+      const lanesOfTenant = directory.of(claim.tenant)
+      const isLarge = level.lanes.length > FIRST_LANES
+      for (const { tenant, lane, type } of isLarge ? byMark(level.lanes, lanesOfTenant) : level.lanes) {
+        // Lanes are in the order of their first tasks, so that those of the others come later.
+        if (isLarge && (tasks >= wanted || lanes >= Math.max(wanted, room / FIRST_LANES))) break
         const name = headName({ tenant, lane })
         const head = known.get(name)
         if (head === undefined) {
@@ -147,6 +175,11 @@ export function headsFor(
     }
   }
   return [...heads.values()]
+}
+
+function byMark(lanes: readonly Lane[], directory: TenantLanes): Lane[] {
+  const markOf = ({ lane }: Lane) => directory.get(lane)?.mark ?? 0
+  return [...lanes].sort((a, b) => markOf(a) - markOf(b))
 }
 
 function headName({ tenant, lane }: { readonly tenant: number; readonly lane: number }): string {

@@ -81,6 +81,8 @@ function sizeOf(command: Command): number {
       return command.question.request.length
     case 'progress':
       return command.progress.length
+    case 'restore':
+      return command.receipt.body.length + (command.contents.task?.input.length ?? 0)
     case 'record':
       return command.body.length
     default:

@@ -54,13 +54,14 @@ function isBefore(a: QueuedTask, b: QueuedTask): boolean {
 }
 
 /**
- * Merges the queues of one level by rank, then age, without the tasks in `seen`. It removes nothing, so the caller may
+ * Merges the queues of one level by rank, then age, without the tasks in `seen`, up to the rank `bound`. It removes nothing, so the caller may
  * stop anywhere. It ends at the end of a truncated queue, because the next task might be one that was not loaded, and
  * returns whether that is the case.
  */
 export function* merge(
   queues: readonly ReadyQueue[],
   seen: Set<string>,
+  bound = Number.POSITIVE_INFINITY,
 ): Generator<QueuedTask, boolean, undefined> {
   const cursors = queues.map((queue) => ({ queue, next: 0 }))
   for (;;) {
@@ -70,7 +71,8 @@ export function* merge(
       if (task === undefined && cursor.queue.truncated) return true
       if (task !== undefined && (best === undefined || isBefore(task, best.task))) best = { cursor, task }
     }
-    if (best === undefined) return false
+    if (best === undefined) return bound < Number.POSITIVE_INFINITY
+    if (best.task.rank > bound) return true
     best.cursor.next++
     if (seen.has(best.task.task_id)) continue
     seen.add(best.task.task_id)

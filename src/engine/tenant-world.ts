@@ -1,7 +1,8 @@
 import type { Relationship } from '../core/command.ts'
 import type { Decision, Obligation } from '../core/draft.ts'
+import type { Links } from '../core/flow.ts'
 import type { InboxItem } from '../core/inbox.ts'
-import { EVERYONE, type LaneRow, type Owner, type Wanted } from '../core/matching.ts'
+import { type ConcurrencyLimit, EVERYONE, type LaneRow, type Owner, type Wanted } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -22,6 +23,7 @@ import { isParked } from '../core/transitions.ts'
 import type { Tenant, World } from '../core/world.ts'
 import type { Loaded } from '../store/store.ts'
 import type { Random } from '../util/random.ts'
+import { BatchFlow } from './batch-flow.ts'
 import { BatchLanes } from './batch-lanes.ts'
 import type { BatchUsage } from './events.ts'
 import type { TenantLanes } from './lane-directory.ts'
@@ -65,6 +67,7 @@ export class TenantWorld implements World {
   readonly #changedQuestions = new Map<string, Question>()
   readonly #marked = new Map<string, InboxItem>()
   readonly filed: InboxItem[] = []
+  readonly flow: BatchFlow
   /** How long the leases that ended in this batch were held. */
   #leaseMs = 0
 
@@ -90,6 +93,7 @@ export class TenantWorld implements World {
     }
     for (const row of loaded.relationships) if (mine(row)) this.#relationships.set(row.principal, row)
     for (const item of loaded.items) if (mine(item)) this.#items.set(itemKey(item.principal, item.seq), item)
+    this.flow = new BatchFlow(loaded.links.filter(mine))
   }
 
   task(taskId: string): Task | undefined {
@@ -114,8 +118,9 @@ export class TenantWorld implements World {
     capabilities: readonly string[],
     priority: number,
     owner: PrincipalKey,
+    limit: ConcurrencyLimit | null = null,
   ): { lane: number; pool: number } {
-    return this.#lanes.place(type, capabilities, priority, owner)
+    return this.#lanes.place(type, capabilities, priority, owner, limit)
   }
 
   ready(wanted: Wanted): Iterable<QueuedTask> {
@@ -152,6 +157,10 @@ export class TenantWorld implements World {
     return known ?? this.filed.find((item) => item.seq === seq && item.principal === principal)
   }
 
+  links(seq: number): Links | undefined {
+    return this.flow.links(seq)
+  }
+
   /** Applies a decision, so that the next command sees it. */
   apply(decision: Decision<unknown>): void {
     if (decision.spec !== null) {
@@ -182,6 +191,7 @@ export class TenantWorld implements World {
     }
     if (decision.filed.length > 0) this.filed.push(...decision.filed)
     for (const item of decision.marked) this.#marked.set(itemKey(item.principal, item.seq), item)
+    if (decision.flow !== null) this.flow.apply(decision.flow)
   }
 
   /** Lanes that the batch has changed, once `changes` has been called. */
@@ -294,6 +304,7 @@ export class TenantWorld implements World {
     const wasHeld = before !== undefined && isHeld(before)
     if (wasHeld && !isHeld(after)) this.#leaseMs += heldMs(before.lease, this.now)
     tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)
+    if (isHeld(after) !== wasHeld) this.#lanes.hold(after, wasHeld ? -1 : 1)
     if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)
   }
 

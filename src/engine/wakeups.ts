@@ -67,10 +67,11 @@ export class Wakeups {
    * A command that creates a task waits for a commit. A claim that waits for such a task is woken now, so that it is in the
    * same batch: the task is then assigned by the commit that creates it.
    */
-  expected({ tenant, type, capabilities, priority, delay_ms, question, refusal, block }: Create): void {
+  expected(create: Create): void {
+    const { tenant, type, capabilities, priority, delay_ms, question, refusal, block, limit } = create
     if (!this.claims.has(tenant) || delay_ms > 0) return
     if (question !== null || refusal !== undefined || block !== undefined) return
-    const lane = this.#deps.directory.of(tenant).find(laneName(type, capabilities, priority))
+    const lane = this.#deps.directory.of(tenant).find(laneName(type, capabilities, priority, limit?.limited))
     if (lane !== undefined) this.claims.ready(lane, 1)
   }
 

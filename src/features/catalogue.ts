@@ -1,8 +1,16 @@
 import { listAgents } from './agents/list-agents.ts'
 import { listAudit } from './audit/list-audit.ts'
+import {
+  abortBulkOperation,
+  getBulkOperation,
+  listBulkOperations,
+  startBulkOperation,
+} from './bulk-operations/operations.ts'
 import type { Operation } from './define-operation.ts'
 import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
 import { sendEmail } from './email/send-email.ts'
+import { getTaskTree, listChildren } from './flow/children.ts'
+import { getHistory } from './history/get-history.ts'
 import { listIdentities, putIdentity, removeIdentity } from './identities/operations.ts'
 import { inboxStats, listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
@@ -15,6 +23,7 @@ import { reportProgress } from './leases/report-progress.ts'
 import { getCheckpoint, getReceiptProof } from './ledger-log/operations.ts'
 import { getLimits, setLimits } from './limits/operations.ts'
 import { createOauthClient, listOauthClients, removeOauthClient, revokeTokens } from './oauth/operations.ts'
+import { getOverview } from './overview/get-overview.ts'
 import {
   getPolicy,
   listPolicies,
@@ -74,12 +83,18 @@ export const CATALOGUE = [
   getTask,
   getTaskProgress,
   listLogs,
+  listChildren,
+  getTaskTree,
   waitForTask,
   listTasks,
   countTasks,
   cancelTask,
   cancelTasks,
   retryTask,
+  startBulkOperation,
+  getBulkOperation,
+  listBulkOperations,
+  abortBulkOperation,
   leaseNext,
   startTask,
   renewLease,
@@ -112,6 +127,8 @@ export const CATALOGUE = [
   listInbox,
   markInbox,
   inboxStats,
+  getOverview,
+  getHistory,
   listAgents,
   listSchedules,
   getSchedule,

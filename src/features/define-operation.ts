@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { checkPermission, type Permission } from '../core/authorization.ts'
 import type { Caller } from '../core/principal.ts'
 import type { OperationSet } from '../core/tool-sets.ts'
+import { reportDecision } from './audit/decisions.ts'
 import type { AuditEventName } from './audit/port.ts'
 import { isAdminAction, recordAction, recordRefusal } from './audit/recording.ts'
 import { parse } from './input.ts'
@@ -124,9 +125,11 @@ export function defineOperation<
         countCall(services.usage, caller)
         const output = await definition.run(services, caller, parsed, signal)
         if (isAction) recordAction(services.audit, described, caller, parsed, output)
+        if (services.onDecision !== undefined) reportDecision(services.onDecision, described, caller)
         return output
       } catch (error) {
         recordRefusal(services.audit, error, caller, definition.name)
+        if (services.onDecision !== undefined) reportDecision(services.onDecision, described, caller, error)
         throw error
       }
     },

@@ -1,7 +1,9 @@
 import type { z } from 'zod'
+import type { Permission } from '../core/authorization.ts'
 import { type Caller, DEFAULT_TENANT, type PrincipalKey, type RequestOrigin } from '../core/principal.ts'
 import type { Confirmation } from '../engine/confirmation.ts'
 import type { CommitListener, TaskListener } from '../engine/events.ts'
+import { withDecision } from './audit/decisions.ts'
 import type { AuditEvent } from './audit/port.ts'
 import { type Proven, type Refused, recordRefusal } from './audit/recording.ts'
 import { type CATALOGUE, OPERATIONS } from './catalogue.ts'
@@ -35,6 +37,7 @@ import {
   upstreamTools,
 } from './upstreams/offers.ts'
 import type { Completing } from './upstreams/upstreams.ts'
+import { completedTasks } from './webhooks/completed-tasks.ts'
 
 export interface GateOptions extends ServicesOptions {
   /** Whether due tasks are swept in the background; true by default. */
@@ -49,17 +52,22 @@ export type Gate = ReturnType<typeof openGate>
  */
 export function openGate(options: GateOptions) {
   const services = new Services(options)
-  const { engine, uploads, scheduleWatch, erasures, retention, upstreams, audit, keyUses, usage } = services
+  const { engine, uploads, scheduleWatch, erasures, retention, upstreams, audit, keyUses, usage, history } =
+    services
   if (options.sweeping ?? true) {
     engine.sweeps.start()
     uploads.start()
     scheduleWatch.start()
     erasures.start()
+    services.bulkOperations.start()
     retention.start()
     audit.startSweeps()
     usage.start()
+    history.start()
     services.checkpointer?.start()
   }
+  const decided = <Result>(name: string, access: Permission, caller: Caller, run: () => Promise<Result>) =>
+    withDecision(services.onDecision, { name, access }, caller, run)
   return {
     ...operationMethods(services),
     /** Runs an operation of the catalogue, or any other one. */
@@ -70,34 +78,42 @@ export function openGate(options: GateOptions) {
       signal?: AbortSignal,
     ) => operation.call(services, caller, input, signal),
     /** The result of a task as a stream, from the channel that stores it. */
-    openResult: (caller: Caller, input: unknown) => openResult(services, caller, input),
+    openResult: (caller: Caller, input: unknown) =>
+      decided('open_result', 'read', caller, () => openResult(services, caller, input)),
     /** Stores the result of a running task. Resolves with the artifact to list in complete. */
     uploadResult: (caller: Caller, input: unknown, content: ResultContent) =>
-      uploadResult(services, caller, input, content),
+      decided('upload_result', 'lease', caller, () => uploadResult(services, caller, input, content)),
     /** Removes uploads that no task lists. Resolves with their number. */
     sweepUploads: (now?: number) => uploads.sweep(now),
     /** Continues erasures that no server works on. */
     sweepErasures: () => erasures.sweep(),
+    /** Continues bulk operations that no server works on. */
+    sweepBulkOperations: () => services.bulkOperations.sweep(),
     /** Applies the retention of all tenants. */
     sweepRetention: () => retention.sweep(),
     /** Notifies the owners of overdue schedules. Resolves with the number of overdue schedules. */
     sweepSchedules: () => scheduleWatch.sweep(),
-    getInboxItem: (caller: Caller, input: unknown) => getInboxItem(engine, caller, input),
+    getInboxItem: (caller: Caller, input: unknown) =>
+      decided('get_inbox_item', 'receipts', caller, () => getInboxItem(engine, caller, input)),
     /** Reads a task without counting its result as fetched. */
-    peekTask: (caller: Caller, input: unknown) => peekTask(services, caller, input),
+    peekTask: (caller: Caller, input: unknown) =>
+      decided('peek_task', 'read', caller, () => peekTask(services, caller, input)),
     /** The tasks among those named that the caller may see. */
-    peekTasks: (caller: Caller, input: unknown) => peekTasks(services, caller, input),
+    peekTasks: (caller: Caller, input: unknown) =>
+      decided('peek_tasks', 'read', caller, () => peekTasks(services, caller, input)),
     /** Decides an approval as the user of the client that asked for it, where a rule allows that. */
     decideInClient: (caller: Caller, client: Client, decision: ClientDecision) =>
-      decideInClient(services, caller, client, decision),
+      decided('decide_in_client', 'answer', caller, () => decideInClient(services, caller, client, decision)),
     /** The state of a tool call that its client will repeat, as a signed text. */
     sealCall: (caller: Caller, tool: string, state: CallState) => sealCall(engine, caller, tool, state),
     openCall: (caller: Caller, tool: string, sealed: string) => openCall(engine, caller, tool, sealed),
     /** The newest tasks of the caller whose ids begin with a prefix. */
-    completeTaskId: (caller: Caller, input: unknown) => completeTaskId(engine, caller, input),
+    completeTaskId: (caller: Caller, input: unknown) =>
+      decided('complete_task_id', 'list', caller, () => completeTaskId(engine, caller, input)),
     /** Whether other processes can change tasks too. */
     isShared: options.store.shared,
-    activeTasks: (caller: Caller, input: unknown = {}) => activeTasks(engine, caller, input),
+    activeTasks: (caller: Caller, input: unknown = {}) =>
+      decided('active_tasks', 'list', caller, () => activeTasks(engine, caller, input)),
     /** The task and the holder of a lease. The task id is only needed for leases from before an upgrade. */
     findLease: (tenant: string, leaseId: string, taskId?: unknown) =>
       findLease(engine, tenant, leaseId, taskId),
@@ -117,12 +133,14 @@ export function openGate(options: GateOptions) {
     onUpstreamOffers: (listener: (kind: 'prompts' | 'resources') => void) =>
       upstreams?.onOffers(listener) ?? (() => {}),
     completeArgument: (caller: Caller, upstream: string, asked: Completing, signal?: AbortSignal) =>
-      completeArgument(services, caller, upstream, asked, signal),
+      decided('complete_argument', 'create', caller, () =>
+        completeArgument(services, caller, upstream, asked, signal),
+      ),
     /** Why an unlisted upstream tool cannot be called; undefined if the name is not that of an upstream tool. */
     absentTool: (tenant: string, name: string) => absentTool(services, tenant, name),
     /** Creates the task for a call of an upstream tool in the session of its client. */
     callTool: (caller: Caller, call: unknown, client: Client, key?: string) =>
-      callTool(services, caller, call, client, key),
+      decided('call_tool', 'create', caller, () => callTool(services, caller, call, client, key)),
     /** Ends the sessions of a client that has disconnected, as configured. */
     clientLeft: (tenant: string, instance: string, principal?: PrincipalKey) =>
       clientLeft(services, tenant, instance, principal),
@@ -130,6 +148,13 @@ export function openGate(options: GateOptions) {
     toolCalls: services.toolCalls,
     /** What the inbox says about a result, for the inbox of another system. */
     resultNotice: (tenant: string, seq: number) => resultNotice(engine, tenant, seq),
+    /** The attempts to send completion webhooks. */
+    webhookAttempts: services.webhookAttempts,
+    /** The receipts that this process sends to the shared ledger. */
+    ledgerEmissions: services.ledgerEmissions,
+    /** The completion webhooks of those of these tasks that have one. */
+    completedTasks: async (tenant: string, taskIds: readonly string[]) =>
+      completedTasks(services, (await engine.tenant(tenant)).tenant, taskIds),
     /** A secret of the database for one purpose, the same on all servers. */
     secretFor: (purpose: string) => engine.secretFor(purpose),
     rateLimits: {
@@ -147,6 +172,8 @@ export function openGate(options: GateOptions) {
     /** The audit log. */
     audit: {
       record: (event: AuditEvent) => audit.record(event),
+      /** Calls back with every event. Returns an unsubscribe function. */
+      onEvent: (listener: (event: AuditEvent) => void) => audit.onEvent(listener),
       /** Records a refused request, if it concerns security. Refusals of operations are recorded already. */
       refused: (error: unknown, from: Omit<Refused, 'tenant'> & { tenant?: string | undefined }) =>
         recordRefusal(audit, error, { ...from, tenant: from.tenant ?? DEFAULT_TENANT }),
@@ -172,6 +199,13 @@ export function openGate(options: GateOptions) {
       /** Removes events after their retention period. Resolves with their number. */
       sweep: (now?: number) => usage.sweep(now),
     },
+    /** The history of tasks. */
+    history: {
+      /** Writes what this process has counted. */
+      flush: () => history.flush(),
+      /** Removes what is older than its retention period. Resolves with the number of removed periods. */
+      sweep: () => history.sweep(),
+    },
     /** The logs of the tenants. */
     ledgerLogs: services.ledgerLogs,
     /** Verifies the receipts of the tenant, or of all, against the checkpoints. */
@@ -187,7 +221,7 @@ export function openGate(options: GateOptions) {
     onCommit: (listener: CommitListener) => engine.events.onCommit(listener),
     /** Task changes that match the filter and that the caller may see. Resolves with an unsubscribe function. */
     follow: (caller: Caller, input: unknown, listener: ChangeListener) =>
-      follow(engine, caller, input, listener),
+      decided('follow', 'read', caller, () => follow(engine, caller, input, listener)),
     /** Statistics of the tenants that this process has served. */
     stats: () => stats(services),
     /** Processes expired leases, timeouts and due delays. Resolves with the number of tasks. */

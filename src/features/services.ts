@@ -1,7 +1,10 @@
 import { Engine, type EngineOptions } from '../engine/engine.ts'
-import { AuditLog } from './audit/audit-log.ts'
+import { AuditLog, type AuditOptions } from './audit/audit-log.ts'
+import type { DecisionListener } from './audit/decisions.ts'
 import { KeyUses } from './audit/recording.ts'
+import { BulkOperations } from './bulk-operations/bulk-operations.ts'
 import type { TenantMail } from './email/email.ts'
+import { HistoryRecorder } from './history/history-recorder.ts'
 import { Identities } from './identities/identities.ts'
 import { Fetches } from './inbox/fetches.ts'
 import { Keys } from './keys/keys.ts'
@@ -14,6 +17,7 @@ import { type Address, Links } from './links.ts'
 import { Oauth } from './oauth/oauth.ts'
 import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
 import { Erasures } from './privacy/erasures.ts'
+import { LedgerEmissions } from './receipts/ledger-emissions.ts'
 import type { SharedLedger } from './receipts/shared-ledger.ts'
 import type { Memory, ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
@@ -28,6 +32,7 @@ import { Cancellations } from './tasks/cancellations.ts'
 import { BlockedTools } from './upstreams/blocked-tools.ts'
 import type { TenantUpstreams } from './upstreams/upstreams.ts'
 import { type UsageOptions, UsageRecorder } from './usage/usage-recorder.ts'
+import { WebhookAttempts } from './webhooks/attempts.ts'
 import { Publications } from './workers/publications.ts'
 import { WorkerRegistry } from './workers/registry.ts'
 
@@ -46,13 +51,16 @@ export interface ServicesOptions extends EngineOptions {
   readonly upstreams?: TenantUpstreams
   /** The default actions, and the fixed rules that no operation can change. */
   readonly policy?: PolicyOptions
-  /** How long events of the audit log are stored. */
-  readonly auditRetentionDays?: number
+  readonly audit?: AuditOptions
+  /** Receives every authorization decision; none are reported if absent. */
+  readonly onDecision?: DecisionListener | undefined
   readonly usage?: UsageOptions
   /** The ReceiptGate that receipts are sent to; none by default. */
   readonly sharedLedger?: SharedLedger | undefined
   readonly ledgerLog?: LedgerLogOptions
   readonly retention?: RetentionOptions
+  /** The names of the tenants that have a secret for completion webhooks; none by default. */
+  readonly webhookTenants?: ReadonlySet<string>
   /** Without it nothing is limited. */
   readonly rateLimits?: RateLimitOptions
 }
@@ -83,13 +91,19 @@ export class Services {
   readonly identities: Identities
   readonly links: Links
   readonly audit: AuditLog
+  readonly onDecision: DecisionListener | undefined
   readonly keyUses: KeyUses
   readonly erasures: Erasures
+  readonly bulkOperations: BulkOperations
   readonly retention: Retention
   readonly usage: UsageRecorder
+  readonly history: HistoryRecorder
   readonly ledgerLogs: LedgerLogs
   /** Undefined if checkpoints are made only when one is needed. */
   readonly checkpointer: Checkpointer | undefined
+  readonly webhookTenants: ReadonlySet<string>
+  readonly webhookAttempts = new WebhookAttempts()
+  readonly ledgerEmissions = new LedgerEmissions()
   readonly limits: TenantLimitsRegistry
   readonly rateLimits: RateLimits
   readonly #refusals: LeaseRefusals
@@ -104,6 +118,7 @@ export class Services {
     this.sharedLedger = options.sharedLedger
     this.upstreams = options.upstreams
     this.links = new Links(options.address)
+    this.webhookTenants = options.webhookTenants ?? new Set()
     this.uploads = new Uploads(this)
     this.scheduleWatch = new ScheduleWatch(engine)
     this.publications = new Publications(engine)
@@ -118,17 +133,20 @@ export class Services {
     this.keys = new Keys(engine)
     this.oauth = new Oauth(engine)
     this.identities = new Identities(engine)
-    this.audit = new AuditLog(engine, options.auditRetentionDays)
+    this.audit = new AuditLog(engine, options.audit)
+    this.onDecision = options.onDecision
     this.keyUses = new KeyUses(this.audit)
     this.retention = new Retention(this, options.retention)
     this.erasures = new Erasures(this)
     this.usage = new UsageRecorder(engine, options.usage)
     engine.events.onCommit(({ usage }) => this.usage.committed(usage))
+    this.history = new HistoryRecorder(engine)
     this.ledgerLogs = new LedgerLogs(engine, this.retention.archive, options.ledgerLog)
     this.checkpointer = this.#openCheckpointer(options.ledgerLog)
     const rates = options.rateLimits ?? NO_RATE_LIMITS
     this.limits = new TenantLimitsRegistry(engine, rates)
     this.rateLimits = new RateLimits({ engine, registry: this.limits, audit: this.audit }, rates)
+    this.bulkOperations = new BulkOperations(this)
     this.#refusals = new LeaseRefusals(engine)
     engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
@@ -160,6 +178,7 @@ export class Services {
       this.uploads.stop(),
       this.scheduleWatch.stop(),
       this.erasures.stop(),
+      this.bulkOperations.stop(),
       this.retention.stop(),
     ])
     this.blockedTools.stop()
@@ -176,6 +195,7 @@ export class Services {
     await this.workers.stop()
     await this.audit.stop()
     await this.usage.stop()
+    await this.history.stop()
     await this.checkpointer?.stop()
   }
 
@@ -186,6 +206,7 @@ export class Services {
     await this.#refusals.settled()
     await this.cancellations.settled()
     await this.erasures.settled()
+    await this.bulkOperations.settled()
     await this.retention.settled()
   }
 }

@@ -91,6 +91,7 @@ export function identify(
   const { caller, input } = callerOf(credential, called, fields, exchange.origin)
   exchange.notes.tenant = caller.tenant
   exchange.notes.principal = principalKey(caller.principal)
+  exchange.notes.role = caller.role
   return { caller, input }
 }
 

@@ -11,6 +11,7 @@ import { endResponse, pipeBody, sendText, writeHead } from './response.ts'
 export interface Notes {
   tenant?: string
   principal?: string
+  role?: string
   task_id?: string
   lease_id?: string
   worker_id?: string

@@ -1,4 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { principalKey } from '../core/principal.ts'
+import type { DecisionListener } from '../features/audit/decisions.ts'
 
 export type { Logger } from 'pino'
 
@@ -21,4 +23,19 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
 /** Logs internal errors with their causes, which callers do not see. */
 export function logErrors(logger: Logger): (error: unknown) => void {
   return (error) => logger.error({ err: error }, 'the gate reports an error')
+}
+
+/** Logs every authorization decision at level debug; undefined if nothing is logged at that level. */
+export function decisionLog(logger: Logger): DecisionListener | undefined {
+  if (!logger.isLevelEnabled('debug')) return undefined
+  return ({ decision, operation, permission, caller, reason }) => {
+    const { tenant, principal, role, scopes, key_id, origin } = caller
+    logger.debug(
+      {
+        ...{ decision, operation, permission, tenant, principal: principalKey(principal), role },
+        ...{ scopes, key_id, request_id: origin?.request_id, reason },
+      },
+      'an authorization decision',
+    )
+  }
 }

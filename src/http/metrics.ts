@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { isParked, type Status } from '../core/transitions.ts'
-import type { TaskEvent } from '../engine/events.ts'
+import type { Status } from '../core/transitions.ts'
+import { isCreation, isEnd } from '../engine/events.ts'
+import { AUDIT_EVENTS } from '../features/audit/port.ts'
 import type { Gate } from '../features/gate.ts'
 
 const FAST = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 50]
@@ -62,7 +63,9 @@ export class Metrics {
       ['limit'],
     )
     this.#gauges = createGauges(create)
-    this.#unsubscribe = [watchTasks(gate, create), watchCommits(gate, create)]
+    this.#unsubscribe = [watchTasks, watchCommits, watchWebhooks, watchEmissions, watchAudit].map((watch) =>
+      watch(gate, create),
+    )
     options.siblings?.share(async () => {
       await this.#refresh()
       return this.#registry.getMetricsAsJSON()
@@ -186,6 +189,30 @@ function createGauges({ gauge }: Instruments) {
   }
 }
 
+/** Counts the completion webhooks that this process sends. Returns an unsubscribe function. */
+function watchWebhooks(gate: Gate, { counter }: Instruments): () => void {
+  const attempts = counter(
+    'task_webhook_attempts_total',
+    'Attempts to send completion webhooks by outcome: delivered, retried or failed for good',
+    ['outcome'],
+  )
+  return gate.webhookAttempts.onAttempt((outcome) => attempts.inc({ outcome }))
+}
+
+/** Counts the receipts that this process sends to ReceiptGate. Returns an unsubscribe function. */
+function watchEmissions(gate: Gate, { counter, histogram }: Instruments): () => void {
+  const emissions = counter('receipt_emissions_total', 'Receipts sent to ReceiptGate by outcome', ['outcome'])
+  const durations = histogram(
+    'receipt_emission_duration_seconds',
+    'Time until ReceiptGate responded to a receipt',
+    FAST,
+  )
+  return gate.ledgerEmissions.onEmission(({ outcome, seconds }) => {
+    emissions.inc({ outcome })
+    durations.observe(seconds)
+  })
+}
+
 /** Counts the commits of this process. Returns an unsubscribe function. */
 function watchCommits(gate: Gate, { counter, histogram }: Instruments): () => void {
   const sizes = histogram('batch_size', 'Commands per commit', BATCHES)
@@ -204,6 +231,14 @@ function watchCommits(gate: Gate, { counter, histogram }: Instruments): () => vo
   })
 }
 
+/** Counts the security events of this process, also those that the audit log stores together. */
+function watchAudit(gate: Gate, { counter }: Instruments): () => void {
+  const events = counter('audit_events_total', 'Security events by event and severity', ['event', 'severity'])
+  // An alert on the increase of a counter needs a first value.
+  for (const [event, { severity }] of Object.entries(AUDIT_EVENTS)) events.inc({ event, severity }, 0)
+  return gate.audit.onEvent(({ event }) => events.inc({ event, severity: AUDIT_EVENTS[event].severity }))
+}
+
 /** Counts the task changes of this process. Returns an unsubscribe function. */
 function watchTasks(gate: Gate, create: Instruments): () => void {
   const { counter, histogram } = create
@@ -220,20 +255,14 @@ function watchTasks(gate: Gate, create: Instruments): () => void {
   return gate.onTask((event) => {
     const { status, at, created_at, started_at } = event
     if (event.worker_id !== null) sawWorker(event.worker_id)
-    if (isNew(event)) created.inc({ type: typeLabel(event.type) })
+    if (isCreation(event)) created.inc({ type: typeLabel(event.type) })
     if (status === 'leased' && event.fence === 1 && created_at !== undefined) {
       claimed.observe((at - created_at) / 1000)
     }
-    // Evidence that is added to a task after its success is another event.
-    if (event.completed_at !== at) return
+    if (!isEnd(event)) return
     ended[status]?.inc({ type: typeLabel(event.type) })
     if (started_at !== null) ran.observe((at - started_at) / 1000)
   })
-}
-
-/** A delayed or parked task causes further events before its first lease. */
-function isNew({ fence, at, created_at, status }: TaskEvent): boolean {
-  return fence === 0 && created_at === at && (status === 'queued' || isParked(status))
 }
 
 /** Returns the value for the first `limit` values, and `other` for the rest. */

@@ -71,7 +71,7 @@ function configurationOf(options: ProviderOptions, known: typeof errors): Config
   return {
     jwks: { keys: keys.keys.map(({ jwk, kid }): JWK => ({ ...jwk, kid, alg: 'RS256', use: 'sig' })) },
     routes: ROUTES,
-    cookies: { keys: [options.cookieKey] },
+    cookies: { keys: [options.cookieKey], names: cookieNames(url) },
     responseTypes: ['code'],
     clientAuthMethods: ['none'],
     scopes: [...PROTOCOL_SCOPES, ...SCOPES],
@@ -135,6 +135,19 @@ function configurationOf(options: ProviderOptions, known: typeof errors): Config
     },
     renderError: async (context, out) =>
       renderError(options, context, String(out.error_description ?? out.error)),
+  }
+}
+
+/**
+ * With these prefixes, a browser accepts the cookies only over https, and that of the session only from this host. The
+ * others are sent to single pages, which the stricter prefix does not allow.
+ */
+function cookieNames(url: string): NonNullable<NonNullable<Configuration['cookies']>['names']> {
+  const isSecure = url.startsWith('https:')
+  return {
+    session: `${isSecure ? '__Host-' : ''}asyncgate_oauth_session`,
+    interaction: `${isSecure ? '__Secure-' : ''}asyncgate_oauth_request`,
+    resume: `${isSecure ? '__Secure-' : ''}asyncgate_oauth_resume`,
   }
 }
 

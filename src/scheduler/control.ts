@@ -43,17 +43,17 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
   /** The schedule, if the caller owns it. A schedule of another owner is reported as not found. */
   const owned = async (ctx: TaskContext, scheduleId: string): Promise<Schedule> => {
     const { owner } = await gate.requestOf(ctx.task.task_id)
-    const schedule = store.get(scheduleId)
+    const schedule = await store.get(scheduleId)
     if (schedule?.owner !== owner) throw notFound(scheduleId)
     return schedule
   }
 
   const create = async (plan: Plan, ctx: TaskContext) => {
     const schedule_id = ctx.task.task_id
-    const known = store.get(schedule_id)
+    const known = await store.get(schedule_id)
     if (known !== undefined) return created(known)
     const request = await gate.requestOf(schedule_id)
-    checkQuota(request.owner)
+    await checkQuota(request.owner)
     // The receipt comes first, so that every stored schedule has one.
     const receipt_id = await permanently(
       gate.record(leaseOf(ctx), 'created', schedule_id, scheduleFacts(plan)),
@@ -70,13 +70,13 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
       last_status: null,
       stale_run_at: null,
     }
-    store.add(schedule)
+    await store.add(schedule)
     onChange()
     return created(schedule)
   }
 
-  const checkQuota = (owner: PrincipalKey) => {
-    if (store.count(owner) < MAX_SCHEDULES) return
+  const checkQuota = async (owner: PrincipalKey) => {
+    if ((await store.count(owner)) < MAX_SCHEDULES) return
     throw new Permanent(
       `The limit of ${MAX_SCHEDULES} schedules is reached. Delete schedules that are not needed.`,
       {
@@ -90,18 +90,18 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
     const schedule = await owned(ctx, scheduleId)
     const timetable = timetableOf(schedule.timing, schedule.created_at)
     // Runs during the pause are not missed runs. A clock that was set back repeats no run.
-    store.resume(scheduleId, upcoming(schedule, timetable, Math.max(now(), schedule.settled_until)))
+    await store.resume(scheduleId, upcoming(schedule, timetable, Math.max(now(), schedule.settled_until)))
     onChange()
     await permanently(gate.record(leaseOf(ctx), 'resumed', scheduleId, scheduleFacts(schedule)))
-    return { ok: true, next_run_at: isoOrNull(store.get(scheduleId)?.next_run_at ?? null) }
+    return { ok: true, next_run_at: isoOrNull((await store.get(scheduleId))?.next_run_at ?? null) }
   }
 
   /** Also deletes a schedule that is not in the file, because the file may have been lost. */
   const remove = async (scheduleId: string, ctx: TaskContext) => {
     const { owner } = await gate.requestOf(ctx.task.task_id)
-    const schedule = store.get(scheduleId)
+    const schedule = await store.get(scheduleId)
     if (schedule !== undefined && schedule.owner !== owner) throw notFound(scheduleId)
-    store.remove(scheduleId)
+    await store.remove(scheduleId)
     const facts = schedule === undefined ? {} : scheduleFacts(schedule)
     await permanently(gate.record(leaseOf(ctx), 'deleted', scheduleId, facts))
     return { ok: true }
@@ -109,7 +109,7 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
 
   const list = async ({ limit, cursor }: z.output<typeof listPayload>, ctx: TaskContext) => {
     const { owner } = await gate.requestOf(ctx.task.task_id)
-    const found = store.list(owner, cursor ?? '', limit + 1)
+    const found = await store.list(owner, cursor ?? '', limit + 1)
     const page = found.slice(0, limit)
     return {
       schedules: page.map(scheduleView),
@@ -129,7 +129,7 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
       input: schedulePayload,
       async run({ schedule_id }, ctx) {
         const schedule = await owned(ctx, schedule_id)
-        store.pause(schedule_id)
+        await store.pause(schedule_id)
         await permanently(gate.record(leaseOf(ctx), 'paused', schedule_id, scheduleFacts(schedule)))
         return { ok: true }
       },

@@ -35,12 +35,42 @@ CREATE INDEX schedules_due ON schedules (due_at) WHERE status = 'enabled' AND du
 CREATE INDEX schedules_owner ON schedules (owner, schedule_id);
 `
 
-type Settlement = Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at' | 'last_run_at' | 'last_status'>
+export type Settlement = Pick<
+  Schedule,
+  'settled_until' | 'next_run_at' | 'due_at' | 'last_run_at' | 'last_status'
+>
 
-/** The schedules of a scheduler, in an SQLite file that several processes may share. */
-export type ScheduleStore = ReturnType<typeof prepare>
+type Eventually<T> = T | Promise<T>
+type NextRun = Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at'>
 
-export async function openScheduleStore(path: string): Promise<ScheduleStore> {
+/** The schedules of a scheduler. Several processes may share them. */
+export interface ScheduleStore {
+  /** Stores a schedule, unless one with this id exists. */
+  add(schedule: Schedule): Eventually<void>
+  get(scheduleId: string): Eventually<Schedule | undefined>
+  /** The schedules of an owner with an id above `after`, in the order of their ids. */
+  list(owner: PrincipalKey, after: string, limit: number): Eventually<Schedule[]>
+  count(owner: PrincipalKey): Eventually<number>
+  /** The ids of due schedules, the longest overdue first. */
+  due(now: number): Eventually<string[]>
+  /** When the next schedule after `now` is due; null if there is none, or not within the next second. */
+  nextDueAt(now: number): Eventually<number | null>
+  /** Records a run. Later settlements of other processes are not overwritten. */
+  settle(id: string, settlement: Settlement): Eventually<void>
+  /** Records a failed attempt; the run stays due. */
+  note(scheduleId: string, lastStatus: string): Eventually<void>
+  noteStale(scheduleId: string, runAt: number): Eventually<void>
+  pause(scheduleId: string): Eventually<void>
+  /** Resumes a paused schedule from `settled_until`. */
+  resume(id: string, from: NextRun): Eventually<void>
+  remove(scheduleId: string): Eventually<void>
+  close(): void
+}
+
+/** The schedules in an SQLite file. */
+export type FileScheduleStore = ReturnType<typeof prepare>
+
+export async function openScheduleStore(path: string): Promise<FileScheduleStore> {
   const database = await openWriter(path)
   try {
     migrate(database)
@@ -116,7 +146,6 @@ function prepare(database: Database) {
   database.exec('PRAGMA synchronous = NORMAL')
 
   return {
-    /** Stores a schedule, unless one with this id exists. */
     add(schedule: Schedule): void {
       const row = Object.entries(rowOf(schedule))
       const columns = row.map(([column]) => column)
@@ -127,24 +156,18 @@ function prepare(database: Database) {
       const row = find.get(scheduleId) as Row | undefined
       return row && scheduleOf(row)
     },
-    /** The schedules of an owner with an id above `after`, in the order of their ids. */
     list: (owner: PrincipalKey, after: string, limit: number): Schedule[] =>
       (list.all(owner, after, limit) as Row[]).map(scheduleOf),
     count: (owner: PrincipalKey): number => (count.get(owner) as { readonly n: number }).n,
-    /** The ids of due schedules, the longest overdue first. */
     due: (now: number): string[] =>
       (due.all(now) as { readonly schedule_id: string }[]).map((row) => row.schedule_id),
-    /** When the next schedule after `now` is due; null if there is none. */
     nextDueAt: (now: number): number | null => (nextDue.get(now) as { readonly at: number | null }).at,
-    /** Records a run. Later settlements of other processes are not overwritten. */
     settle(id: string, { settled_until, next_run_at, due_at, last_run_at, last_status }: Settlement): void {
       settle.run(settled_until, next_run_at, due_at, last_run_at, last_status, id, settled_until)
     },
-    /** Records a failed attempt; the run stays due. */
     note: (scheduleId: string, lastStatus: string): void => void note.run(lastStatus, scheduleId),
     noteStale: (scheduleId: string, runAt: number): void => void noteStale.run(runAt, scheduleId),
     pause: (scheduleId: string): void => synced(() => pause.run(scheduleId)),
-    /** Resumes a paused schedule from `settled_until`. */
     resume(id: string, from: Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at'>): void {
       synced(() => resume.run(from.settled_until, from.next_run_at, from.due_at, id))
     },

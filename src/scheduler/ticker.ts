@@ -74,7 +74,7 @@ export class Ticker {
   /** Fires due runs, except those that wait for a retry; resolves when that is done. */
   async tick(): Promise<void> {
     const now = this.#now()
-    const due = new Set(this.#store.due(now))
+    const due = new Set(await this.#store.due(now))
     // Paused and deleted schedules are not retried.
     for (const id of this.#failures.keys()) if (!due.has(id)) this.#failures.delete(id)
     for (const id of due) {
@@ -88,22 +88,23 @@ export class Ticker {
   /** If the database is locked or full, the next check tries again. */
   #check(): void {
     this.tick().catch((error: unknown) => this.#warn(error))
-    this.#arm()
+    void this.#arm()
   }
 
-  #arm(): void {
+  async #arm(): Promise<void> {
+    const pause = await this.#pause()
     if (this.#state !== 'running') return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#check(), this.#pause())
+    this.#timer = setTimeout(() => this.#check(), pause)
   }
 
   /** The time until the next check. */
-  #pause(): number {
+  async #pause(): Promise<number> {
     const now = this.#now()
     let next = now + CHECK_MS
     for (const [id, { retryAt }] of this.#failures) if (!this.#busy.has(id)) next = Math.min(next, retryAt)
     try {
-      next = Math.min(next, this.#store.nextDueAt(now) ?? next)
+      next = Math.min(next, (await this.#store.nextDueAt(now)) ?? next)
     } catch (error) {
       this.#warn(error)
     }
@@ -112,7 +113,7 @@ export class Ticker {
 
   #ended(id: string): void {
     this.#busy.delete(id)
-    this.#arm()
+    void this.#arm()
   }
 
   async #work(id: string): Promise<void> {
@@ -121,14 +122,14 @@ export class Ticker {
       await this.#fire(id)
       this.#failures.delete(id)
     } catch (error) {
-      this.#failed(id, error)
+      await this.#failed(id, error)
     } finally {
       release()
     }
   }
 
   async #fire(id: string): Promise<void> {
-    const schedule = this.#store.get(id)
+    const schedule = await this.#store.get(id)
     const now = this.#now()
     if (schedule?.status !== 'enabled' || schedule.next_run_at === null) return
     const timetable = timetableOf(schedule.timing, schedule.created_at)
@@ -138,9 +139,13 @@ export class Ticker {
     if (skipped > 0) this.#log.warn({ schedule_id: id, runs: skipped }, 'missed runs are skipped')
     for (const runAt of fire) {
       // The schedule may have been paused or deleted while it catches up.
-      if (this.#isStopped() || this.#store.get(id)?.status !== 'enabled') return
+      if (this.#isStopped() || (await this.#store.get(id))?.status !== 'enabled') return
       const last_status = await this.#gate.fire(schedule, runAt)
-      this.#store.settle(id, { ...upcoming(schedule, timetable, runAt), last_run_at: runAt, last_status })
+      await this.#store.settle(id, {
+        ...upcoming(schedule, timetable, runAt),
+        last_run_at: runAt,
+        last_status,
+      })
       this.#log.info({ schedule_id: id, run_at: new Date(runAt).toISOString(), last_status }, 'fired')
     }
   }
@@ -161,10 +166,10 @@ export class Ticker {
         'the report of an overdue run was refused',
       )
     }
-    this.#store.noteStale(schedule.schedule_id, runAt)
+    await this.#store.noteStale(schedule.schedule_id, runAt)
   }
 
-  #failed(id: string, error: unknown): void {
+  async #failed(id: string, error: unknown): Promise<void> {
     const count = (this.#failures.get(id)?.count ?? 0) + 1
     this.#failures.set(id, { count, retryAt: this.#now() + pauseAfter(error, backoff(count)) })
     const code = error instanceof GateError ? error.code : 'INTERNAL_ERROR'
@@ -173,13 +178,13 @@ export class Ticker {
       `a run could not be fired: ${messageOf(error)}`,
     )
     try {
-      this.#store.note(id, code)
+      await this.#store.note(id, code)
     } catch (problem) {
       this.#warn(problem)
     }
   }
 
   #warn(error: unknown): void {
-    this.#log.warn({}, `the schedule file cannot be read or written: ${messageOf(error)}`)
+    this.#log.warn({}, `the schedules cannot be read or written: ${messageOf(error)}`)
   }
 }

@@ -12,7 +12,7 @@ import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { TenantRegistries } from '../gateway/upstreams/tenant-registries.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
 import { Clients } from '../http/clients.ts'
-import { type Logger, logErrors } from '../http/log.ts'
+import { decisionLog, type Logger, logErrors } from '../http/log.ts'
 import { listingOf } from '../mcp/tools/listing.ts'
 import type { TaskToolSource } from '../mcp/tools/tool.ts'
 import { createMcpEndpoint } from '../mcp/transport/endpoint.ts'
@@ -40,6 +40,7 @@ import { reachable } from './server-file.ts'
 import {
   checkPackages,
   gistOptions,
+  openAlerts,
   openBilling,
   openConsole,
   openEmail,
@@ -47,8 +48,10 @@ import {
   openMemoryInbox,
   openRateLimits,
   openResults,
+  openTaskWebhooks,
   openWebhooks,
   retentionOf,
+  webhookTenants,
 } from './services.ts'
 
 /** A gate with everything that the settings configure, except for HTTP. */
@@ -231,12 +234,14 @@ async function compose(
   }
   const rateLimits = await openRateLimits(config.rateLimits, logger)
   stack.defer(() => rateLimits.close())
+  const alerts = await openAlerts(server, store, logger)
   const gate = openGate({
     store,
     address,
     settings: config.settings,
     environment: server.env,
-    auditRetentionDays: server.audit_retention_days,
+    audit: { retentionDays: server.audit_retention_days, alerts: alerts?.queue },
+    onDecision: decisionLog(logger),
     usage: {
       intervalSeconds: server.usage_interval_seconds,
       retentionDays: server.usage_retention_days,
@@ -250,6 +255,7 @@ async function compose(
     },
     rateLimits: rateLimits.options,
     retention: retentionOf(config),
+    webhookTenants: webhookTenants(config.tenants),
     onError,
     results: await openResults(config, store, email, gist),
     memory: await openMemory(server, onError),
@@ -265,7 +271,10 @@ async function compose(
   await registerTypes(gate, types)
   const stopMs = options.callsStopMs
   const { sessions, source } = openSessions(server, { gate, upstreams, store, report: onError, stopMs })
-  const webhooks = await openWebhooks(config, gate, store, logger)
+  const webhooks = [
+    ...(await openWebhooks(config, gate, store, logger)),
+    ...(await openTaskWebhooks(config, gate, store, logger)),
+  ]
   const billing = await openBilling(server, store, logger)
   const memoryInbox = await openMemoryInbox(server, gate, store, logger)
   const receiptSender = await openReceiptSender(config, gate, store, logger)
@@ -277,11 +286,18 @@ async function compose(
     services.defer(() => webhook.stop())
     webhook.start()
   }
+  services.defer(() => alerts?.webhook.stop())
+  alerts?.webhook.start()
   services.defer(() => billing?.stop())
   billing?.wake()
   gate.usage.onWritten(() => billing?.wake())
   services.defer(() => memoryInbox?.stop())
   memoryInbox?.wake()
+  if (server.scheduler === 'embedded') {
+    const { startEmbeddedScheduler } = await import('./embedded-scheduler.ts')
+    const scheduler = await startEmbeddedScheduler(gate, store, logger)
+    services.defer(() => scheduler.stop())
+  }
   services.defer(() => receiptSender?.stop())
   receiptSender?.wake()
   services.defer(() => email?.stop())

@@ -8,6 +8,7 @@ import type { LedgerAnomaly } from '../features/receipts/ledger-anomaly.ts'
 import type { RemoteCompletion } from '../features/receipts/reconcile.ts'
 import type { SharedLedger } from '../features/receipts/shared-ledger.ts'
 import type { Logger } from '../http/log.ts'
+import type { ReceiptGateClient } from '../receiptgate/client.ts'
 import type { ReceiptSender } from '../receiptgate/sender.ts'
 import type { Store } from '../store/store.ts'
 import { egressOf } from './egress.ts'
@@ -46,7 +47,7 @@ export async function openReceiptSender(
   const { retryMs, maxTries, bufferSize, breaker } = receiptgate
   const target = { profile, tenantId, forwardsAssigned }
   const tenant = await store.tenant(DEFAULT_TENANT)
-  const client = receiptGateClient({ ...receiptgate, egress: egressOf(server) })
+  const client = counted(receiptGateClient({ ...receiptgate, egress: egressOf(server) }), gate)
   const report = (anomaly: LedgerAnomaly) => gate.reportLedgerAnomaly(DEFAULT_TENANT, anomaly)
   const reconcile = (completion: RemoteCompletion) => gate.reconcileTask(DEFAULT_TENANT, completion)
   const intervalMs = receiptgate.reconcileMs
@@ -72,4 +73,18 @@ export async function openReceiptSender(
     if (receipts.some(({ receipt_type }) => types.has(receipt_type))) sender.wake()
   })
   return sender
+}
+
+/** The client, whose requests that send a receipt are counted. */
+function counted(client: ReceiptGateClient, gate: Pick<Gate, 'ledgerEmissions'>): ReceiptGateClient {
+  return {
+    ...client,
+    async submit(...given) {
+      const startedAt = performance.now()
+      const delivery = await client.submit(...given)
+      const seconds = (performance.now() - startedAt) / 1000
+      gate.ledgerEmissions.count({ outcome: delivery.kind, seconds })
+      return delivery
+    },
+  }
 }

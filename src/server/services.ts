@@ -23,8 +23,11 @@ import type { MemoryInbox } from '../memory/memory-inbox.ts'
 import type { Store } from '../store/store.ts'
 import { messageOf } from '../util/error-message.ts'
 import { isInstalled } from '../util/load-optional.ts'
+import type { AlertQueue } from '../webhooks/alert-queue.ts'
+import type { AlertWebhook } from '../webhooks/alert-webhook.ts'
 import type { ApprovalWebhook } from '../webhooks/approval-webhook.ts'
 import type { BillingWebhook } from '../webhooks/billing-webhook.ts'
+import type { TaskWebhook } from '../webhooks/task-webhook.ts'
 import { egressOf } from './egress.ts'
 import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
@@ -255,6 +258,39 @@ export async function openWebhooks(
   return Promise.all(receivers.map(open))
 }
 
+/** The names of the tenants whose tasks can have a webhook. */
+export function webhookTenants(tenants: TenantConfigs): ReadonlySet<string> {
+  return new Set(
+    [...tenants].flatMap(([name, { task_webhook_secret }]) => (task_webhook_secret ? [name] : [])),
+  )
+}
+
+/** The completion webhooks of the tenants. They send nothing before they are started. */
+export async function openTaskWebhooks(
+  { tenants, server }: Pick<Config, 'tenants' | 'server'>,
+  gate: Gate,
+  store: Store,
+  log: Logger,
+): Promise<readonly TaskWebhook[]> {
+  const secrets = [...tenants].flatMap(([name, { task_webhook_secret: secret }]) =>
+    secret === null ? [] : [{ name, secret }],
+  )
+  if (secrets.length === 0) return []
+  const [{ TaskWebhook }, { postTo }] = await Promise.all([
+    import('../webhooks/task-webhook.ts'),
+    import('../webhooks/post.ts'),
+  ])
+  const egress = egressOf(server)
+  const open = async ({ name, secret }: (typeof secrets)[number]) =>
+    new TaskWebhook({
+      ...{ store, gate, log },
+      tenant: await store.tenant(name),
+      postTo: (url) => postTo({ url, secret, egress, isGuarded: true }),
+      onAttempt: (outcome) => gate.webhookAttempts.count(outcome),
+    })
+  return Promise.all(secrets.map(open))
+}
+
 /** The billing webhook. It sends nothing before it is started. */
 export async function openBilling(
   values: ServerValues,
@@ -270,6 +306,26 @@ export async function openBilling(
   ])
   const post = postTo({ url, secret, egress: egressOf(values), isGuarded: true })
   return new BillingWebhook({ store, post, log: logger })
+}
+
+/** The queue of security alerts and what sends them. It sends nothing before it is started. */
+export async function openAlerts(
+  values: ServerValues,
+  store: Store,
+  logger: Logger,
+): Promise<{ readonly queue: AlertQueue; readonly webhook: AlertWebhook } | undefined> {
+  const { alert_webhook_url: url, alert_webhook_secret: secret } = values
+  if (url === null) return undefined
+  if (secret === null) throw new ConfigError(['ALERT_WEBHOOK_URL needs ALERT_WEBHOOK_SECRET.'])
+  const [{ AlertQueue }, { AlertWebhook }, { postTo }] = await Promise.all([
+    import('../webhooks/alert-queue.ts'),
+    import('../webhooks/alert-webhook.ts'),
+    import('../webhooks/post.ts'),
+  ])
+  const { tenant } = await store.tenant(DEFAULT_TENANT)
+  const queue = new AlertQueue(store, tenant, Date.now)
+  const post = postTo({ url, secret, egress: egressOf(values) })
+  return { queue, webhook: new AlertWebhook({ queue, post, log: logger }) }
 }
 
 /** The web console; undefined if it is switched off. */

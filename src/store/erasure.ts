@@ -28,4 +28,6 @@ export interface ErasedPage {
   readonly next: number | null
   /** How many bodies were erased. */
   readonly erased: number
+  /** By how much the stored receipts became smaller. */
+  readonly bytes: number
 }

@@ -1,5 +1,6 @@
 import type { ItemRef, Relationship } from '../core/command.ts'
 import type { Obligation } from '../core/draft.ts'
+import type { ChildCounts, ChildLink, Links, TaskLink, Unsettled } from '../core/flow.ts'
 import type { InboxItem } from '../core/inbox.ts'
 import type { LaneRow, Owner } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
@@ -12,6 +13,8 @@ import { messageOf } from '../util/error-message.ts'
 import type { AuditRows } from './audit.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Erasure } from './erasure.ts'
+import type { FlowReads } from './flow.ts'
+import type { HistoryRows } from './history.ts'
 import type { LedgerLog } from './ledger-log.ts'
 import type { OutboxRows } from './outbox.ts'
 import type { Reads } from './reads.ts'
@@ -39,11 +42,13 @@ export interface Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly retention: Retention
+  readonly flow: FlowReads
   readonly usage: UsageRows
+  readonly history: HistoryRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
-  /** The tenant of that name, made if it is new. */
-  tenant(name: string): Promise<TenantRef>
+  /** The tenant of that name, made if it is new: with this salt, if one is given. */
+  tenant(name: string, salt?: string): Promise<TenantRef>
   /** Every tenant. */
   tenants(): Promise<TenantRef[]>
   /**
@@ -52,7 +57,7 @@ export interface Store {
    * Rejects with StoreError.
    */
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed>
-  /** Tasks whose wake time has come, over all tenants, at most `limit` of each. */
+  /** Tasks whose wake time has come and ended tasks that are not settled, over all tenants, at most `limit` of each. */
   due(limit: number): Promise<TaskRef[]>
   /** Milliseconds until the next task of the tenant is due, negative if it is overdue; null if none is. */
   nextWake(tenant: number): Promise<number | null>
@@ -101,7 +106,12 @@ export interface Need {
   readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
   /** Items of inboxes. */
   readonly items: readonly (ItemRef & { readonly tenant: number })[]
+  /** The first links of these tasks, which have ended. */
+  readonly links: readonly { readonly tenant: number; readonly seq: number }[]
 }
+
+/** Links of one task that a batch follows at most. */
+export const MAX_LINKS = 200
 
 export interface KeyRef {
   readonly tenant: number
@@ -150,6 +160,7 @@ export interface Loaded {
   acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
   relationships: Relationship[]
   items: InboxItem[]
+  links: (Links & { readonly tenant: number; readonly seq: number })[]
 }
 
 /**
@@ -191,6 +202,14 @@ export interface Changes {
   readonly filed: readonly InboxItem[]
   /** Items whose marks have changed, also of those just filed. */
   readonly marked: readonly InboxItem[]
+  readonly linked: readonly TaskLink[]
+  /** Links that need not be followed again. */
+  readonly followed: readonly TaskLink[]
+  readonly child_tasks: readonly ChildLink[]
+  /** By how much the numbers of children change; one entry per parent. */
+  readonly child_counts: readonly ChildCounts[]
+  readonly unsettled: readonly Unsettled[]
+  readonly settled: readonly Unsettled[]
   /** Tasks whose specs are needed after the commit, by their seq. */
   readonly granted: readonly { readonly tenant: number; readonly seq: number }[]
   /** Tasks whose questions the answers need. */
@@ -250,6 +269,7 @@ export const NO_NEED: Need = {
   acknowledgements: [],
   relationships: [],
   items: [],
+  links: [],
 }
 
 export function isNeed(value: Changes | Need): value is Need {
@@ -273,5 +293,6 @@ export function emptyLoaded(now: number): Loaded {
     acknowledgements: [],
     relationships: [],
     items: [],
+    links: [],
   }
 }

@@ -6,7 +6,7 @@ export interface UsageCounts {
   readonly tasks: number
   /** How long the leases that ended were held. */
   readonly lease_ms: number
-  /** Bytes of the bodies of new receipts. */
+  /** Bytes of the bodies of new receipts, without those that were erased or archived. It may be negative. */
   readonly receipt_bytes: number
   /** These bytes times the seconds that were left of the hour when each was stored. */
   readonly receipt_byte_seconds: number

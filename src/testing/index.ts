@@ -4,13 +4,14 @@ import { variableOf } from '../config/sources.ts'
 import { createLogger } from '../http/log.ts'
 import { openServer } from '../server/open-server.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
-import { type Deps, TestClock, TestGate } from './test-gate.ts'
+import type { TaskDefinition } from '../worker/index.ts'
+import { TestClock, TestGate } from './test-gate.ts'
 
 export type { ApproveOptions, TestGate } from './test-gate.ts'
 
 export interface TestGateOptions {
   /** The tasks that `drain` runs. `run` registers its task itself. */
-  readonly tasks?: Deps['tasks']
+  readonly tasks?: readonly TaskDefinition[]
   /** Capabilities of the worker that `drain` starts. */
   readonly capabilities?: readonly string[]
   /** Maximum concurrent tasks of `drain`. Default: 10. */
@@ -38,5 +39,7 @@ export async function testGate(options: TestGateOptions = {}): Promise<TestGate>
   })
   const store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
   const server = await openServer(config, createLogger('silent'), { store, drainMs: 0, graceMs: 0 })
-  return new TestGate({ server, clock, tasks, capabilities, concurrency })
+  const gate = new TestGate({ server, clock, capabilities, concurrency })
+  await gate.register(...tasks)
+  return gate
 }

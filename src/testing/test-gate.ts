@@ -49,12 +49,14 @@ export interface ApproveOptions {
 export interface Deps {
   readonly server: OpenServer
   readonly clock: TestClock
-  readonly tasks: readonly TaskDefinition[]
   readonly capabilities: readonly string[]
   readonly concurrency: number
 }
 
 const WAIT_MS = 5000
+
+/** The worker that publishes the options of the tasks. It claims nothing. */
+const OPTIONS_OF = 'test-options'
 
 /** A gate for one test: a real server on loopback, an in-memory database, and a clock that stands still. */
 export class TestGate implements AsyncDisposable {
@@ -68,13 +70,13 @@ export class TestGate implements AsyncDisposable {
   readonly #operator: Client
   readonly #clock: TestClock
   readonly #open: OpenTasks
-  readonly #tasks: Map<string, TaskDefinition>
+  readonly #tasks = new Map<string, TaskDefinition>()
   #draining = Promise.resolve()
   #worker: Worker | undefined
   #isClosed = false
 
   constructor(deps: Deps) {
-    const { server, clock, tasks } = deps
+    const { server, clock } = deps
     this.#deps = deps
     this.url = server.url
     this.gate = server.gate
@@ -82,7 +84,6 @@ export class TestGate implements AsyncDisposable {
     this.#operator = new Client({ url: server.url })
     this.#clock = clock
     this.#open = new OpenTasks(server.gate, OPERATOR)
-    this.#tasks = new Map(tasks.map((task) => [task.name, task]))
   }
 
   /** The current time of the gate. */
@@ -95,6 +96,17 @@ export class TestGate implements AsyncDisposable {
     return new Client({ url: this.url, agent })
   }
 
+  /** Adds tasks that `drain` runs. Their options, such as retry and timeout, apply to tasks that are created later. */
+  async register(...tasks: readonly TaskDefinition[]): Promise<void> {
+    const added = tasks.filter((task) => this.#tasks.get(task.name) !== task)
+    if (added.length === 0) return
+    for (const task of added) this.#tasks.set(task.name, task)
+    const task_types = [...this.#tasks.values()].flatMap(({ name, options }) =>
+      options === undefined ? [] : { type: name, options },
+    )
+    await this.gate.registerWorker(OPERATOR, { worker_id: OPTIONS_OF, task_types })
+  }
+
   /**
    * Runs a task to its end and returns its result, or throws TaskFailed. Between attempts the clock moves to the time
    * of the next one, so that a backoff takes no real time.
@@ -104,7 +116,7 @@ export class TestGate implements AsyncDisposable {
     input?: Payload,
     options?: SubmitOptions,
   ): Promise<Result> {
-    this.#tasks.set(task.name, task)
+    await this.register(task)
     const { id } = await this.client.submit(task, input, options)
     for (;;) {
       await this.drain()

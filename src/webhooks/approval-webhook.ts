@@ -4,12 +4,12 @@ import { isoTime } from '../core/time.ts'
 import type { Gate } from '../features/gate.ts'
 import type { ApprovalView } from '../features/questions/approvals.ts'
 import type { Store, TenantRef } from '../store/store.ts'
-import { backoff } from '../util/backoff.ts'
 import { messageOf } from '../util/error-message.ts'
 import { Repeater } from '../util/repeater.ts'
 import { visibleJson } from '../util/untrusted-text.ts'
 import { Deliveries, type Delivery, type StoredDelivery } from './deliveries.ts'
 import type { Message, Post } from './post.ts'
+import { HOLD_MS, MAX_ATTEMPTS, pauseAfter, STOP_MS } from './retry-policy.ts'
 
 export interface WebhookOptions {
   readonly store: Store
@@ -28,17 +28,6 @@ interface WebhookLog {
 }
 
 const INTERVAL_MS = 5_000
-
-/** Longer than any attempt. Afterwards another process takes over, because this one must have died. */
-const HOLD_MS = 60_000
-
-/** How long a pending attempt may take when the process stops. */
-const STOP_MS = 2_000
-
-/** With the pauses between them, this is about 20 hours. */
-export const MAX_ATTEMPTS = 30
-const FIRST_PAUSE_MS = 5_000
-const MAX_PAUSE_MS = 3_600_000
 
 /**
  * Sends an event for every requested approval and for every decision. Each event is sent until the receiver accepts it, also
@@ -126,7 +115,7 @@ export class ApprovalWebhook {
       if (signal.aborted) await this.#deliveries.change(delivery, held.version)
       else if (attempts < MAX_ATTEMPTS) {
         this.#log('warn', held.delivery, error, 'an approval webhook was not accepted; trying again')
-        const next_try_at = this.#now() + backoff(attempts, FIRST_PAUSE_MS, MAX_PAUSE_MS)
+        const next_try_at = this.#now() + pauseAfter(attempts)
         await this.#deliveries.change({ ...held.delivery, next_try_at }, held.version)
       } else {
         this.#log('error', held.delivery, error, 'an approval webhook is dropped')

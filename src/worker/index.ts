@@ -2,6 +2,7 @@ import type { WorkerOptions } from './options.ts'
 import { Worker } from './worker.ts'
 
 export { GateError } from '../client/gate-error.ts'
+export type { CronOptions, ScheduleOwner } from './cron-options.ts'
 export {
   type AbortKind,
   type FailureOptions,
@@ -14,6 +15,7 @@ export {
   TaskAborted,
   type TaskSignal,
 } from './errors.ts'
+export type { FailureEvent, HookEvent, Hooks, SuccessEvent } from './hooks.ts'
 export { jsonLogger, type Logger, type LogLevel, type TaskLog } from './log.ts'
 export type { TaskEnd, TypeMetrics, WorkerMetrics } from './metrics.ts'
 export type { WorkerOptions } from './options.ts'
@@ -24,11 +26,12 @@ export {
   type Progress,
   type TaskContext,
   type TaskDefinition,
-  type TaskInfo,
   type TaskOptions,
   type ToolOptions,
   task,
 } from './task.ts'
+export type { TaskInfo } from './task-info.ts'
+export type { TaskPolicy, TaskRetry } from './task-policy.ts'
 export type { Duration } from './timing.ts'
 export type { RunOptions, Worker } from './worker.ts'
 

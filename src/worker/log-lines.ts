@@ -58,8 +58,13 @@ export class LogLines {
     this.#timer ??= setTimeout(async () => {
       const isDone = await this.#send()
       this.#timer = undefined
-      if (this.#waiting.length > 0) this.#sendAfter(isDone ? INTERVAL_MS : RETRY_MS)
+      if (this.#waiting.length > 0) this.#sendAfter(isDone ? this.#nextMs : RETRY_MS)
     }, ms)
+  }
+
+  /** A full batch does not wait: lines that come faster than they are sent are dropped. */
+  get #nextMs(): number {
+    return this.#waiting.length >= MAX_BATCH ? 0 : INTERVAL_MS
   }
 
   async #sendAll(): Promise<void> {

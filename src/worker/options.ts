@@ -1,4 +1,6 @@
 import type { GateAddress } from '../client/transport.ts'
+import type { ScheduleOwner } from './cron-options.ts'
+import { type Hooks, hooksOf } from './hooks.ts'
 import { jsonLogger, type Logger, silentLogger } from './log.ts'
 import { ResultSigner } from './result-signer.ts'
 import type { ResultStore } from './results.ts'
@@ -16,6 +18,8 @@ export interface WorkerOptions extends GateAddress {
    * that one process at a time uses; false by default.
    */
   readonly reclaim?: boolean
+  /** The version of the program, which the list of workers shows. */
+  readonly version?: string
   /** Capabilities of the worker, for tasks that require them. */
   readonly capabilities?: readonly string[]
   /**
@@ -39,6 +43,10 @@ export interface WorkerOptions extends GateAddress {
   readonly logger?: Logger | false
   /** Whether `ctx.log` also sends its lines to the server, which stores them with the task; true by default. */
   readonly sendLogs?: boolean
+  /** Called for all tasks of the worker, after the hooks of the task itself. */
+  readonly hooks?: Hooks
+  /** Who owns the schedules of tasks with `cron`; false registers none. */
+  readonly schedules?: ScheduleOwner | false
   /** Stores results of more than 1 MiB, and those of tasks with a `channel`. */
   readonly results?: ResultStore
   /**
@@ -88,6 +96,7 @@ export function settingsOf(options: WorkerOptions) {
     instanceId: options.workerId === undefined ? undefined : crypto.randomUUID(),
     reclaim: options.reclaim ?? false,
     capabilities: options.capabilities,
+    version: options.version,
     publish: options.publish ?? true,
     tools: options.tools,
     /** The lease length of claims. */
@@ -98,6 +107,8 @@ export function settingsOf(options: WorkerOptions) {
     signals: options.signals ?? true,
     logger: logger === false ? silentLogger : logger,
     sendsLogs: options.sendLogs ?? true,
+    schedules: options.schedules,
+    hooks: options.hooks && hooksOf('worker({ hooks })', options.hooks),
     results,
     signer,
   }

@@ -8,6 +8,7 @@ export interface PublishedType {
   readonly input_schema?: JsonSchema | undefined
   readonly output_schema?: JsonSchema | undefined
   readonly tool?: TaskDefinition['tool']
+  readonly options?: TaskDefinition['options']
 }
 
 /** Called for a schema that cannot be published. */
@@ -38,6 +39,7 @@ export function publishedType(
     input_schema: inputSchema === false ? undefined : (inputSchema ?? convert('input', input)),
     output_schema: outputSchema === false ? undefined : (outputSchema ?? convert('output', output)),
     tool,
+    options: definition.options,
   }
 }
 

@@ -72,8 +72,8 @@ export class Publisher {
       const types = this.#types ?? this.#convert()
       this.#types = types
       try {
-        const { types: accept_types, capabilities } = this.#settings
-        await this.#deps.calls.register({ accept_types, capabilities, task_types: types })
+        const { types: accept_types, capabilities, version } = this.#settings
+        await this.#deps.calls.register({ accept_types, capabilities, version, task_types: types })
         return
       } catch (error) {
         if (!(error instanceof GateError)) throw error
@@ -116,6 +116,7 @@ export class Publisher {
       case 'input_schema':
       case 'output_schema':
       case 'tool':
+      case 'options':
         return types.map((type) => (type === refused ? { ...refused, [field]: undefined } : type))
       default:
         return others.length === types.length ? undefined : others
@@ -127,6 +128,6 @@ export class Publisher {
     const has = types.some(({ input_schema, output_schema }) => input_schema ?? output_schema)
     if (error.code !== 'PAYLOAD_TOO_LARGE' || !has) return undefined
     this.#deps.log.warn({ error }, 'the schemas of the task types are too large and are not published')
-    return types.map(({ type, description, tool }) => ({ type, description, tool }))
+    return types.map(({ type, description, tool, options }) => ({ type, description, tool, options }))
   }
 }

@@ -1,5 +1,7 @@
 import type { Calls } from './calls.ts'
 import { type Failure, failureOf, Parked, Permanent, schemaFailure } from './errors.ts'
+import { HookCalls } from './hook-calls.ts'
+import type { Hooks } from './hooks.ts'
 import type { HeldLease } from './lease.ts'
 import type { Leases } from './leases.ts'
 import type { LogLevel, TaskLog, WorkerLog } from './log.ts'
@@ -26,6 +28,8 @@ interface Deps {
   readonly metrics: Metrics
   readonly results: ResultStore | undefined
   readonly sendsLogs: boolean
+  /** The hooks of the worker. */
+  readonly hooks: Hooks | undefined
 }
 
 /** Runs handlers. */
@@ -37,14 +41,26 @@ export class Runner {
   }
 
   async run(lease: HeldLease): Promise<Outcome> {
+    const context = openContext(lease, this.#deps)
+    const hooks = new HookCalls(lease, context.ctx, this.#deps.hooks)
+    try {
+      const outcome = await this.#attempt(lease, context, hooks)
+      await hooks.ended(outcome)
+      return outcome
+    } finally {
+      await context.close()
+    }
+  }
+
+  async #attempt(lease: HeldLease, context: RunContext, hooks: HookCalls): Promise<Outcome> {
     const { definition, offer } = lease
     const { leases, results } = this.#deps
-    const context = openContext(lease, this.#deps)
     try {
       const input = await check(definition.input, offer.payload)
       if ('problems' in input) return this.#invalid(lease, schemaFailure('INPUT', input.problems))
       // Before the handler runs: one that blocks the event loop also blocks the renewal of its lease.
       if (lease.isShort) await leases.extend(lease, (definition.leaseSeconds ?? 0) * 1000)
+      await hooks.started()
       const returned = await this.#handle(lease, input.value, context.ctx)
       if (context.question !== undefined) return this.#ignoredPark(lease, context.question)
       const output = await check(definition.output, returned)
@@ -55,13 +71,12 @@ export class Runner {
         definition.channel,
         results,
       )
+      await hooks.succeeded(output.value)
       return { kind: 'completed', result, artifacts, bytes }
     } catch (error) {
       const { question } = context
       if (question === undefined) return this.#thrown(lease, error)
       return error instanceof Parked ? { kind: 'asked', question } : this.#ignoredPark(lease, question)
-    } finally {
-      await context.close()
     }
   }
 
@@ -99,6 +114,8 @@ export class Runner {
     return { kind: 'failed', failure }
   }
 }
+
+type RunContext = ReturnType<typeof openContext>
 
 /** The context of a run. Its parts are created on first use: most short tasks use none. */
 function openContext(lease: HeldLease, deps: Deps) {

@@ -1,12 +1,12 @@
-import type { Offer } from '../client/operations.ts'
+import { type CronOptions, cronOptions } from './cron-options.ts'
 import type { TaskSignal } from './errors.ts'
+import { type Hooks, hooksOf } from './hooks.ts'
 import type { TaskLog } from './log.ts'
 import type { Approval, ApprovalRequest, AskRequest } from './questions.ts'
 import type { JsonSchema, SchemaInput, SchemaOutput, StandardSchema } from './schema.ts'
+import type { TaskInfo } from './task-info.ts'
+import { publishedOptions, type TaskPolicy } from './task-policy.ts'
 import type { Duration } from './timing.ts'
-
-/** The task, as the server describes it. */
-export type TaskInfo = Omit<Offer, 'lease_id' | 'fence' | 'attempt' | 'expires_at' | 'expires_in_ms'>
 
 /** A progress report. `percent` (0 to 100) and `message` are shown to callers that wait for the task. */
 export type Progress = {
@@ -71,7 +71,11 @@ interface Published {
   readonly tool?: boolean | ToolOptions | undefined
 }
 
-export interface TaskOptions<Input extends StandardSchema, Output extends StandardSchema> extends Published {
+export interface TaskOptions<Input extends StandardSchema, Output extends StandardSchema>
+  extends Published,
+    TaskPolicy,
+    Hooks<SchemaOutput<Output>>,
+    CronOptions {
   /** The schema of the payload. A task with an invalid payload fails permanently, before `run` is called. */
   readonly input?: Input
   /** The schema of the result. A task with an invalid result fails permanently. */
@@ -91,6 +95,10 @@ export interface TaskDefinition<Payload = unknown, Result = unknown> extends Pub
   readonly output: StandardSchema | undefined
   readonly leaseSeconds: number | undefined
   readonly channel: string | undefined
+  /** What the server enforces, in the form in which it is published. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+  readonly hooks?: Hooks | undefined
+  readonly schedule?: CronOptions | undefined
   /** The worker validates the argument against `input` and the result against `output`. */
   run(input: unknown, ctx: TaskContext): unknown
   /** Only for type inference in the client. */
@@ -119,6 +127,7 @@ export function task<
     }
   }
   const handler: Pick<TaskDefinition, 'run'> = options
+  const published = publishedOptions(name, options)
   return {
     name,
     description,
@@ -129,6 +138,9 @@ export function task<
     tool,
     leaseSeconds,
     channel,
+    options: published,
+    hooks: hooksOf(`Task "${name}"`, options),
+    schedule: cronOptions(name, options),
     run: (value, ctx) => handler.run(value, ctx),
   }
 }

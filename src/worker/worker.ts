@@ -3,6 +3,7 @@ import { Calls } from './calls.ts'
 import { CancelReports } from './cancel-reports.ts'
 import { listenForCancels } from './cancels.ts'
 import { Claimer } from './claimer.ts'
+import { CodeSchedules } from './code-schedules.ts'
 import { Leases } from './leases.ts'
 import { WorkerLog } from './log.ts'
 import { Metrics, prometheusText, type WorkerMetrics } from './metrics.ts'
@@ -30,6 +31,7 @@ export class Worker {
   readonly id: string
   readonly #settings: Settings
   readonly #deps: ReturnType<typeof assemble>
+  readonly #schedules: CodeSchedules | undefined
   readonly #stopping = new AbortController()
   readonly #killing = new AbortController()
   /** Closes the event stream, after the last task has ended. */
@@ -40,6 +42,9 @@ export class Worker {
     this.#settings = settingsOf(options)
     this.id = this.#settings.workerId
     this.#deps = assemble(this.#settings, new Transport(options), () => this.#stop('drained by the operator'))
+    const { definitions, schedules } = this.#settings
+    if (schedules !== false)
+      this.#schedules = new CodeSchedules(definitions.values(), schedules, options, this.#deps.log)
   }
 
   /** Runs until it is stopped. Rejects if the server refuses the first claim, for example because of a wrong key. */
@@ -126,6 +131,7 @@ export class Worker {
     if (this.#stopping.signal.aborted) return
     const published = within(PUBLISH_MS, publisher.publish(), this.#stopping.signal)
     await Promise.all([listenForCancels(this.id, this.#closing.signal, this.#deps), published])
+    void this.#schedules?.register(this.#stopping.signal)
     await claimer.run()
   }
 
@@ -155,13 +161,13 @@ export class Worker {
 }
 
 function assemble(settings: Settings, transport: Transport, onDrain: () => void) {
-  const { workerId, logger, results, sendsLogs, concurrency, types, signer } = settings
+  const { workerId, logger, results, sendsLogs, hooks, concurrency, types, signer } = settings
   const log = new WorkerLog(logger, { worker_id: workerId })
   const metrics = new Metrics(types)
   const calls = new Calls(transport, workerId, onDrain)
   const cancelReports = new CancelReports(calls, log)
   const leases = new Leases({ calls, cancelReports, log, metrics })
-  const runner = new Runner({ leases, calls, log, metrics, results, sendsLogs })
+  const runner = new Runner({ leases, calls, log, metrics, results, sendsLogs, hooks })
   const reporter = new Reporter({ calls, log, metrics, signer })
   const work = new Work(concurrency, { leases, runner, reporter, cancelReports, log, metrics })
   const publisher = new Publisher(settings, { calls, log })

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { startReceiptGate } from '../support/receiptgate.ts'
@@ -103,6 +103,21 @@ it('receipts arrive exactly once although the server is killed, and the commands
   expect(JSON.parse(imported.stdout)).toEqual({ accepted: 2, skipped: lines.length - 2, rejected: [] })
   expect(remote.stored).toHaveLength(2)
 
+  const into = `sqlite:${join(home, 'rebuilt.db')}`
+  const tried = JSON.parse((await run('rebuild', file, '--dry-run', '--json')).stdout)
+  expect(tried).toMatchObject({ dry_run: true, receipts: lines.length, tasks: { succeeded: 1 } })
+  expect(existsSync(join(home, 'rebuilt.db'))).toBe(false)
+  expect(await run('rebuild', file, '--into', into)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`Restored ${lines.length} receipts and 1 ended tasks`),
+  })
+  const again = await cli(['ledger', 'export', '--database-url', into])
+  expect(again.stdout).toBe(exported.stdout)
+  expect(await run('rebuild', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('--into') })
+  const elsewhere = await run('rebuild', file, '--into', 'mysql://x')
+  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('sqlite:PATH') })
+  expect(await run('export', '--tenant', 'nobody')).toMatchObject({ code: 3 })
+
   remote.stored.length = 0
   const differing = await run('audit', '--remote')
   expect(differing.code).toBe(1)
@@ -110,6 +125,18 @@ it('receipts arrive exactly once although the server is killed, and the commands
   writeFileSync(file, 'not a line')
   expect(await run('import', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('Line 1') })
   expect(await run('requeue')).toMatchObject({ code: 0, stdout: 'Receipts that are sent again: 0.\n' })
+})
+
+it('metrics count the receipts that were sent', async () => {
+  const { start } = await setUp()
+  const server = await start()
+  await call(server.url, 'POST', '/v1/tasks', { type: 'sum' })
+  await call(server.url, 'POST', '/v1/leases/claim', { worker_id: 'w1' })
+  const metrics = async () => (await fetch(`${server.url}/metrics`)).text()
+  const sent = 'asyncgate_receipt_emissions_total{outcome="accepted"} 1'
+  await expect.poll(metrics, { timeout: PATIENCE_SECONDS * 1000 }).toContain(sent)
+  expect(await metrics()).toContain('asyncgate_receipt_emission_duration_seconds_count 1')
+  await server.stop()
 })
 
 it('the commands that need a ReceiptGate say so if there is none', async () => {

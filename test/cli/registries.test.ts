@@ -21,7 +21,11 @@ let server: Server
 beforeAll(async () => {
   home = folder()
   writeFileSync(join(home, 'types.yaml'), TYPES)
-  server = await startServer(['dev', '--no-demo'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
+  server = await startServer(['dev', '--no-demo'], home, {
+    ASYNCGATE_TASK_TYPES_FILE: 'types.yaml',
+    // An embedded scheduler would publish the types of its control tasks.
+    ASYNCGATE_SCHEDULER: 'external',
+  })
 })
 afterAll(async () => {
   await server.stop()

@@ -20,10 +20,10 @@ describeGates(
     it('sign-in requires a key and then opens the requested page', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
-      const refused = await visitor.get('/tasks?status=failed')
+      const refused = await visitor.get('/tasks?q=status%3Afailed')
       expect(refused).toMatchObject({
         status: 303,
-        headers: { location: '/console/login?next=%2Fconsole%2Ftasks%3Fstatus%3Dfailed' },
+        headers: { location: '/console/login?next=%2Fconsole%2Ftasks%3Fq%3Dstatus%253Afailed' },
       })
       const login = await visitor.follow(refused)
       const next = hiddenFields(login.text, '/login')
@@ -31,7 +31,10 @@ describeGates(
         status: 401,
       })
       const entered = await visitor.post('/login', { ...next, key: KEY })
-      expect(entered).toMatchObject({ status: 303, headers: { location: '/console/tasks?status=failed' } })
+      expect(entered).toMatchObject({
+        status: 303,
+        headers: { location: '/console/tasks?q=status%3Afailed' },
+      })
       const page = await visitor.follow(entered)
       expect(page.status).toBe(200)
       expect(wordsOf(page.text)).toContain('Signed in as maria')
@@ -122,9 +125,22 @@ describeGates(
       const [plain = ''] = (await pages.visitor().signIn(KEY)).headers['set-cookie'] ?? []
       expect(plain).toMatch(/; Path=\/console; Max-Age=43200; HttpOnly; SameSite=Strict$/)
       expect(plain).not.toContain(KEY)
+    })
+
+    it('over https, browsers accept the cookie from this host only', async () => {
+      const { gate } = await open()
+      const pages = await servePages(gate, LOCKED)
       const visitor = pages.visitor({ 'x-forwarded-proto': 'https' })
       const [secure = ''] = (await visitor.signIn(KEY)).headers['set-cookie'] ?? []
-      expect(secure).toMatch(/; Secure$/)
+      expect(secure).toMatch(
+        /^__Host-asyncgate_console_\d+=\S+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure$/,
+      )
+      expect(await visitor.get('/tasks')).toMatchObject({ status: 200 })
+      visitor.cookie = visitor.cookie.replace('__Host-', '')
+      expect(await visitor.get('/tasks')).toMatchObject({ status: 303 })
+      visitor.cookie = secure.split(';')[0] ?? ''
+      const signedOut = await visitor.submit('/tasks', '/logout')
+      expect(signedOut.headers['set-cookie']?.[0]).toMatch(/^__Host-.*=; Path=\/; Max-Age=0;.*; Secure$/)
     })
 
     it('each port has a separate cookie', async () => {
@@ -258,12 +274,12 @@ describeGates(
       }
     })
 
-    it('/console redirects to the approvals', async () => {
+    it('/console redirects to the overview', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       expect(await visitor.get('')).toMatchObject({
         status: 303,
-        headers: { location: '/console/approvals' },
+        headers: { location: '/console/overview' },
       })
       expect(await visitor.get('/')).toMatchObject({ status: 303 })
     })

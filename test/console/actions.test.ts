@@ -1,18 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Gate } from '../../src/features/gate.ts'
 import { admin, agent, caller, describeGates, worker } from '../support/gates.ts'
-import {
-  ask,
-  askMany,
-  finish,
-  held,
-  hold,
-  lease,
-  look,
-  openTasks,
-  receiptTypes,
-  statusOf,
-} from '../support/steps.ts'
+import { ask, finish, held, hold, lease, look, receiptTypes, statusOf } from '../support/steps.ts'
 import { hiddenFields, KEY, LOCKED, servePages, wordsOf } from './support.ts'
 
 const RULE = { id: 'look-first', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } }
@@ -323,75 +312,6 @@ describeGates(
       expect(again.headers.location).not.toContain(offer.task_id)
       expect((await visitor.follow(again)).status).toBe(200)
       expect((await lease(gate)).payload).toEqual({ n: 7 })
-    })
-
-    it('the query of the path filters tasks', async () => {
-      const { gate, visitor } = await prepare()
-      const one = await ask(gate, { type: 'a', session_id: 's' })
-      const two = await ask(gate, { type: 'b' }, agent('bob'))
-      const listed = async (query: string) => {
-        const { text } = await visitor.get(`/tasks${query}`)
-        return Array.from(text.matchAll(/name="task_id" value="([^"]+)"/g), ([, id]) => id)
-      }
-      expect(await listed('')).toEqual([two.task_id, one.task_id])
-      expect(await listed('?type=a')).toEqual([one.task_id])
-      expect(await listed('?created_by=bob')).toEqual([two.task_id])
-      expect(await listed('?session_id=s')).toEqual([one.task_id])
-      expect(await listed('?status=running')).toEqual([])
-      expect((await visitor.get('/tasks?status=lost')).status).toBe(400)
-    })
-
-    it('tasks are counted by status, ignoring the status of the filter', async () => {
-      const { gate, visitor } = await prepare()
-      const counted = async (query: string) => {
-        const { text } = await visitor.get(`/tasks${query}`)
-        return /<p class="soft" data-live="counts">([^<]*)<\/p>/.exec(text)?.[1]
-      }
-      expect(await counted('')).toBe('')
-      await finish(gate, await hold(gate, { type: 'a' }))
-      await askMany(gate, 1_200, { type: 'a' })
-      await ask(gate, { type: 'b' }, agent('bob'))
-      await waiting(gate)
-      expect(await counted('')).toBe('1,201 queued · 1 pending approval · 1 succeeded')
-      expect(await counted('?type=a&status=running')).toBe('1,200 queued · 1 succeeded')
-      expect(await counted('?created_by=bob')).toBe('1 queued')
-      expect(await counted('?session_id=none')).toBe('')
-    })
-
-    it('the task list is paginated', async () => {
-      const { gate, visitor } = await prepare()
-      await askMany(gate, 60)
-      const first = await visitor.get('/tasks')
-      const [, older = ''] = /href="\/console(\/tasks\?cursor=[^"]+)"/.exec(first.text) ?? []
-      const second = await visitor.get(older.replaceAll('&amp;', '&'))
-      expect(first.text.match(/class="row"/g)).toHaveLength(50)
-      expect(second.text.match(/class="row"/g)).toHaveLength(10)
-    })
-
-    it('the selected tasks are canceled', async () => {
-      const { gate, visitor } = await prepare()
-      const [one = '', two = '', three = ''] = await askMany(gate, 3)
-      const form = { task_id: [one, two], reason: 'enough' }
-      const page = await visitor.follow(await visitor.submit('/tasks?type=job', '/tasks/cancel', form))
-      expect(wordsOf(page.text)).toContain('Canceled 2 tasks.')
-      expect(await openTasks(gate)).toEqual([three])
-      const none = await visitor.follow(await visitor.submit('/tasks', '/tasks/cancel'))
-      expect(wordsOf(none.text)).toContain('Nothing was selected.')
-    })
-
-    it('cancel-all shows how many tasks it would cancel and how many it has canceled', async () => {
-      const { gate, visitor } = await prepare()
-      await askMany(gate, 3, { session_id: 's' })
-      const other = await ask(gate)
-      const question = await visitor.get('/tasks/cancel-all?session_id=s')
-      expect(wordsOf(question.text)).toContain('Cancel 3 open tasks?')
-      expect(await openTasks(gate)).toHaveLength(4)
-      const done = await visitor.submit('/tasks/cancel-all?session_id=s', '/tasks/cancel-all')
-      expect(wordsOf((await visitor.follow(done)).text)).toContain('Canceled 3 tasks.')
-      expect(await openTasks(gate)).toEqual([other.task_id])
-      expect(wordsOf((await visitor.get('/tasks/cancel-all')).text)).toContain('this is every open task')
-      await visitor.submit('/tasks/cancel-all', '/tasks/cancel-all')
-      expect(await openTasks(gate)).toEqual([])
     })
 
     it('markup in a result is shown as text', async () => {

@@ -67,6 +67,11 @@ describeGates(
         `/icon.svg?n=${query}`,
         `/${query}`,
         `/tasks?notice=${query}`,
+        `/tasks?q=${encodeURIComponent('"')}${query}`,
+        `/tasks?q=${query}`,
+        `/approvals?agent=${query}&type=${query}&rule=${query}`,
+        `/receipts?task_id=${ended.task_id}`,
+        `/receipts?to=${query}`,
         '/tasks?notice=__proto__&n=1',
       ]) {
         const { text, status } = await visitor.get(path)

@@ -5,7 +5,7 @@ import { openGateway } from '../gateway/calls/support.ts'
 import { program, registryOn } from '../gateway/upstreams/support.ts'
 import { admin, describeGates } from '../support/gates.ts'
 import { ask, openTasks, statusOf } from '../support/steps.ts'
-import { KEY, LOCKED, STUCK, servePages, wordsOf } from './support.ts'
+import { actionsOf, KEY, LOCKED, STUCK, servePages, viewerOf, wordsOf } from './support.ts'
 
 describeGates(
   'policies in the console',
@@ -48,6 +48,93 @@ describeGates(
       expect(policies.map(({ id }) => id)).toEqual(['fixed'])
     })
 
+    it('a rule is created and changed with the form, and its JSON is beside it', async () => {
+      const { gate, visitor } = await prepare()
+      const form = {
+        ...{ id: 'cards', action: 'REDACT', description: 'No cards', priority: '-3', enabled: 'false' },
+        ...{ type: 'pay', upstream: '', condition: '{">": [{"var": "args.amount"}, 1]}' },
+        ...{ targets: 'both', paths: '$.card\r\n$.cvc', expires_at: '2099-01-31T09:30' },
+      }
+      const saved = await visitor.submit('/policies/new', '/policies/new', form)
+      expect(wordsOf((await visitor.follow(saved)).text)).toMatch(
+        /cards No cards redact type pay condition -3/,
+      )
+      expect(await gate.getPolicy(admin(), { id: 'cards' })).toMatchObject({
+        ...{
+          action: 'REDACT',
+          description: 'No cards',
+          priority: -3,
+          enabled: false,
+          scope: { type: 'pay' },
+        },
+        condition: { '>': [{ var: 'args.amount' }, 1] },
+        redact: { targets: 'both', paths: ['$.card', '$.cvc'], patterns: [] },
+        expires_at: '2099-01-31T09:30:00Z',
+      })
+      const page = '/policies/rules/cards'
+      const { text } = await visitor.get(page)
+      expect(text).toMatch(/name="id" value="cards"[^>]* readonly/)
+      expect(text).toContain('value="2099-01-31T09:30"')
+      expect(text).toMatch(/name="rule"[^>]*>[^<]*&quot;priority&quot;: -3/)
+      await visitor.submit(page, page, { ...form, action: 'BLOCK', paths: '', priority: '', enabled: '' })
+      expect(await gate.getPolicy(admin(), { id: 'cards' })).toMatchObject({
+        ...{ action: 'BLOCK', redact: null, priority: 0, enabled: true },
+      })
+    })
+
+    it('an error in the form is shown at its field', async () => {
+      const { visitor } = await prepare()
+      const cases = [
+        [{ id: 'a b' }, 'id'],
+        [{ priority: 'high' }, 'priority'],
+        [{ condition: '{' }, 'condition'],
+        [{ condition: '{"nope": 1}' }, 'condition'],
+        [{ action: 'REDACT', targets: 'args', paths: 'x[' }, 'paths'],
+        [{ expires_at: 'soon' }, 'expires_at'],
+      ] as const
+      for (const way of ['save', 'preview']) {
+        for (const [wrong, name] of cases) {
+          const form = { id: 'x', action: 'BLOCK', type: 'pay', ...wrong, do: way }
+          const { status, text } = await visitor.submit('/policies/new', '/policies/new', form)
+          expect(status, name).toBe(400)
+          const marked = Array.from(text.matchAll(/name="(\w+)" aria-invalid="true"/g), ([, at]) => at)
+          expect(marked).toEqual([name])
+          expect(text).toContain('name="type" value="pay"')
+        }
+      }
+    })
+
+    it('a rule is tried on recent tasks before it is saved', async () => {
+      const { gate, visitor } = await prepare()
+      const { task_id } = await ask(gate, { type: 'pay', payload: { amount: 500 } })
+      await ask(gate, { type: 'pay', payload: { amount: 5 } })
+      const form = {
+        ...{ id: 'large', action: 'REQUIRE_APPROVAL', type: 'pay', do: 'preview' },
+        condition: '{">": [{"var": "args.amount"}, 100]}',
+      }
+      const { status, text } = await visitor.submit('/policies/new', '/policies/new', form)
+      expect(status).toBe(200)
+      expect(wordsOf(text)).toMatch(/Of the newest 2 tasks, 1 would have been decided otherwise/)
+      expect(wordsOf(text)).toMatch(/pay agent: alice allow require approval /)
+      expect(text.match(/data-row=/g)).toHaveLength(1)
+      expect(text).toContain(`href="/console/tasks/${task_id}"`)
+      // Both sides of the editor show the rule.
+      expect(text).toContain('name="id" value="large"')
+      expect(text).toMatch(/name="rule"[^>]*>[^<]*&quot;id&quot;: &quot;large&quot;/)
+      expect((await gate.listPolicies(admin(), {})).policies.map(({ id }) => id)).toEqual(['fixed'])
+    })
+
+    it('a viewer sees rules and can only try them out', async () => {
+      const { gate } = await prepare()
+      await gate.putPolicy(admin(), { id: 'a-rule', action: 'BLOCK', scope: { type: 'pay' } })
+      const viewer = await viewerOf(gate)
+      const { text } = await viewer.get('/policies')
+      expect(wordsOf(text)).toContain('a-rule block type pay')
+      expect(actionsOf(text)).toEqual(['/console/policies/test'])
+      expect(text).not.toContain('New rule')
+      expect(actionsOf((await viewer.get('/policies/rules/a-rule')).text)).toEqual([])
+    })
+
     it('a refused rule is shown again with its input', async () => {
       const { visitor } = await prepare()
       for (const rule of ['{"id": "x"', '[]', '{"id": "x", "action": "MAYBE"}', '{"id":"x","id":"y"}']) {
@@ -79,7 +166,7 @@ describeGates(
       const tried = await visitor.submit('/policies', '/policies/test', form)
       expect(tried.status).toBe(200)
       const words = wordsOf(tried.text)
-      expect(words).toMatch(/REQUIRE APPROVAL by look /)
+      expect(words).toMatch(/require approval by look /)
       expect(words).toMatch(/fixed skipped: .* look applied: it decides/)
       expect(tried.text).toContain('{&quot;amount&quot;: 101}</textarea>')
       const nothing = await visitor.submit('/policies', '/policies/test', {})
@@ -139,11 +226,15 @@ describeGates(
       })
       const visitor = (await servePages(gate)).visitor()
       const list = wordsOf((await visitor.get('/upstreams')).text)
-      expect(list).toMatch(/wiki disabled https:\/\/wiki\.example\/mcp .* Quarantined 1 /)
+      expect(list).toMatch(/wiki https:\/\/wiki\.example\/mcp disabled 0 1 0 of \d+ 0 0 – – /)
       const page = await visitor.get('/upstreams/wiki')
       expect(wordsOf(page.text)).toMatch(
         /removed: "description": "Reads a page", .*added: "description": "Reads a page, and mails it",/,
       )
+      const viewer = await viewerOf(gate)
+      for (const path of ['/upstreams', '/upstreams/wiki']) {
+        expect(actionsOf((await viewer.get(path)).text)).toEqual([])
+      }
       const done = await visitor.submit('/upstreams/wiki', '/upstreams/wiki/accept')
       expect(wordsOf((await visitor.follow(done)).text)).toContain('Accepted.')
       const { catalogue } = await gate.getUpstream(admin(), { name: 'wiki' })
@@ -208,21 +299,31 @@ describeGates(
       const [session] = (await gate.listSessions(admin(), {})).sessions
       const path = `/sessions/${encodeURIComponent(session?.session_id ?? '')}`
       const words = wordsOf((await visitor.get('/sessions')).text)
-      expect(words).toMatch(/agent:ada live test 1, on .* Slots busy 1 of 1 Waiting 1 of /)
+      expect(words).toMatch(/agent:ada live test 1 1 of 1 1 2 /)
+      expect(wordsOf((await visitor.get(path)).text)).toMatch(
+        /agent:ada live .*Slots busy 1 of 1 Waiting 1 of /,
+      )
 
-      await visitor.submit('/sessions', `${path}/limits`, { workers: '5', queue: '' })
+      await visitor.submit(path, `${path}/limits`, { workers: '5', queue: '' })
       const changed = await gate.getSession(admin(), { session_id: session?.session_id })
       expect(changed).toMatchObject({ workers: 5, queue: session?.queue })
 
       const other = await ask(gate)
       const query = `?session_id=${encodeURIComponent(session?.session_id ?? '')}`
-      expect(wordsOf((await visitor.get(`/tasks/cancel-all${query}`)).text)).toContain('Cancel 2 open tasks?')
-      await visitor.submit(`/tasks/cancel-all${query}`, '/tasks/cancel-all')
+      const asked = await visitor.get(`/tasks/cancel-all${query}`)
+      expect(wordsOf((await visitor.follow(asked)).text)).toContain('Cancel 2 open tasks?')
+      await visitor.submit((asked.headers.location ?? '').replace('/console', ''), '/tasks/bulk')
       expect(await openTasks(gate)).toEqual([other.task_id])
       expect(await statusOf(gate, { task_id: first })).toBe('canceled')
 
       await gateway.call('stuck')
-      const ended = await visitor.submit('/sessions', `${path}/end`, { mode: 'cancel' })
+      const viewer = await viewerOf(gate)
+      for (const page of ['/sessions', path]) {
+        const seen = await viewer.get(page)
+        expect(wordsOf(seen.text)).toContain('agent:ada')
+        expect(actionsOf(seen.text)).toEqual([])
+      }
+      const ended = await visitor.submit(path, `${path}/end`, { mode: 'cancel' })
       expect(wordsOf((await visitor.follow(ended)).text)).toContain('The session has ended. Canceled 1 task.')
       expect((await gate.listSessions(admin(), {})).sessions).toEqual([])
       expect((await visitor.post(`${path}/end`, {})).status).toBe(403)

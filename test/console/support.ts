@@ -9,6 +9,7 @@ import type { GuardSettings } from '../../src/http/guard.ts'
 import { startServer } from '../../src/server/http-server.ts'
 import type { StubTool } from '../gateway/calls/stub.ts'
 import { type Answer, readAnswer } from '../http/support.ts'
+import { admin } from '../support/gates.ts'
 
 export const OPEN: AuthSettings = { api_key: null, allow_insecure_dev: true }
 export const SHARED_KEY = 'a-shared-key-for-tests'
@@ -123,6 +124,24 @@ export class Visitor {
     if (cookie !== undefined) this.cookie = cookie.split(';')[0] ?? ''
     return readAnswer(message)
   }
+}
+
+/** A visitor with the role viewer, who may read and change nothing. */
+export async function viewerOf(gate: Gate): Promise<Visitor> {
+  const principal = { kind: 'human', id: 'vera' }
+  const { key } = await gate.createKey(admin(), { principal, role: 'viewer' })
+  const visitor = (await servePages(gate, LOCKED)).visitor()
+  await visitor.signIn(key)
+  return visitor
+}
+
+/** The actions of the forms of a page that change something. */
+export function actionsOf(page: string): string[] {
+  const actions = Array.from(
+    page.matchAll(/<form method="post" action="([^"]+)"/g),
+    ([, action = '']) => action,
+  )
+  return actions.filter((action) => action !== '/console/logout')
 }
 
 /** The hidden fields of the form with this action. */

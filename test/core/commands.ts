@@ -57,6 +57,8 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   deadline_at: null,
   retention_days: null,
   escalation_class: null,
+  scheduling: null,
+  limit: null,
   delay_ms: 0,
   session_id: null,
   labels: null,
@@ -387,5 +389,6 @@ export function expectNoChange(decision: Decision<unknown>): void {
     relationship: null,
     filed: [],
     marked: [],
+    flow: null,
   })
 }

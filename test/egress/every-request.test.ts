@@ -94,6 +94,11 @@ const NAMED: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
       exchange: () => undefined,
     })(url),
   'a document that an identity provider names': (url) => jsonFetcher('https://issuer.test', OPEN)(url),
+  'a completion webhook': (url) =>
+    postTo({ url, secret: 'a-secret-of-some-length', egress: OPEN, isGuarded: true })(
+      { id: 'x', body: '{}' },
+      AbortSignal.timeout(5000),
+    ),
   'the metadata document of an OAuth client': (url) => documentFetcher(OPEN)(url),
   'an endpoint that an identity provider names': (url) =>
     providerFetch('https://issuer.test', OPEN)(url, READING),

@@ -29,6 +29,9 @@ const row = (changes: Partial<LaneRow>): LaneRow => ({
   owner: null,
   owned: 0,
   version: 1,
+  limited: null,
+  max_held: null,
+  held: 0,
   ...changes,
 })
 

@@ -13,6 +13,9 @@ const row = (lane: number, type: string, version: number): LaneRow => ({
   owner: null,
   owned: 0,
   version,
+  limited: null,
+  max_held: null,
+  held: 0,
 })
 
 const named = (type: string) => laneName(type, [], 0)

@@ -71,7 +71,7 @@ describeGates('lanes', (open, storeName) => {
         error: 'quota_exceeded',
         code: 'QUOTA_EXCEEDED',
         message:
-          'The open tasks of agent:mallory have 1000 different combinations of type, capabilities and priority. One owner cannot have more at a time.',
+          'The open tasks of agent:mallory have 1000 different combinations of type, capabilities, priority and concurrency key. One owner cannot have more at a time.',
         hint: expect.stringContaining('cancel'),
         retryable: true,
         details: { quota: 'lanes_per_owner', limit: 1000, owner: 'agent:mallory' },

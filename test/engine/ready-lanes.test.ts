@@ -9,6 +9,7 @@ const lane = (changes: Partial<Lane> = {}): Lane => ({
   type: 'render',
   capabilities: [],
   priority: 0,
+  limited: null,
   ...changes,
 })
 

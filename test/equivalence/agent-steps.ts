@@ -141,4 +141,24 @@ export const agentSteps: readonly Step[] = [
   no('cancel_tasks', ALICE, 'VALIDATION_ERROR'),
   no('cancel_tasks', { ...ALICE, type: 'a', task_ids: [NOWHERE] }, 'VALIDATION_ERROR'),
   no('cancel_tasks', { ...ALICE, created_by: 'ghost:x' }, 'VALIDATION_ERROR'),
+
+  ok('create_task', { ...BOB, type: 'bulky' }, {}, 'bulky'),
+  ok(
+    'start_bulk_operation',
+    { ...BOB, action: 'cancel', query: 'type:bulky', reason: 'over' },
+    { action: 'cancel', total: 1, is_total_exact: true, reason: 'over' },
+    'bulk',
+  ),
+  ok(
+    'get_bulk_operation',
+    { ...BOB, bulk_id: '$bulk.bulk_id', wait_seconds: 50 },
+    { state: 'done', done: 1, skipped: 0, failed: 0 },
+  ),
+  ok('abort_bulk_operation', { ...BOB, bulk_id: '$bulk.bulk_id' }, { state: 'done' }),
+  ok('list_bulk_operations', BOB, {}),
+  no('start_bulk_operation', { ...BOB, action: 'cancel' }, 'VALIDATION_ERROR'),
+  no('get_bulk_operation', { ...ALICE, bulk_id: '$bulk.bulk_id' }, 'FORBIDDEN'),
+  no('get_bulk_operation', { ...ALICE, bulk_id: 'none' }, 'BULK_OPERATION_NOT_FOUND'),
+  no('abort_bulk_operation', { ...ALICE, bulk_id: '$bulk.bulk_id' }, 'FORBIDDEN'),
+  no('list_bulk_operations', { ...BOB, other: 1 }, 'VALIDATION_ERROR'),
 ]

@@ -73,7 +73,11 @@ export const registrySteps: readonly Step[] = [
 
   ok(
     'register_worker',
-    { ...W9, worker_type: 'printer', capabilities: ['ink'], accept_types: ['print'], config: { dpi: 300 } },
+    {
+      ...W9,
+      ...{ worker_type: 'printer', version: '2.0', capabilities: ['ink'], accept_types: ['print'] },
+      config: { dpi: 300 },
+    },
     { ok: true },
   ),
   no('register_worker', { worker_type: 'printer' }, 'VALIDATION_ERROR'),
@@ -98,6 +102,11 @@ export const registrySteps: readonly Step[] = [
   no('register_worker', { ...W9, config: { text: 'x'.repeat(5000) } }, 'PAYLOAD_TOO_LARGE'),
   ok('list_workers', { ...BOB, limit: 1 }, { workers: [{}] }, 'workers'),
   ok('list_workers', { ...BOB, cursor: '$workers.next_cursor' }, { next_cursor: null }),
+  ok(
+    'list_workers',
+    { ...BOB, ...W9 },
+    { workers: [{ worker_id: 'w9', version: '2.0' }], next_cursor: null },
+  ),
   ok(
     'list_workers',
     { ...ROOT, cursor: 'w8' },

@@ -1,6 +1,7 @@
 import { agentSteps } from './agent-steps.ts'
 import { auditSteps } from './audit-steps.ts'
 import { emailSteps } from './email-steps.ts'
+import { flowSteps } from './flow-steps.ts'
 import { identitySteps } from './identity-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
 import { keySteps } from './key-steps.ts'
@@ -8,6 +9,7 @@ import { ledgerLogSteps } from './ledger-log-steps.ts'
 import { limitSteps } from './limit-steps.ts'
 import { limitsSteps } from './limits-steps.ts'
 import { oauthSteps } from './oauth-steps.ts'
+import { overviewSteps } from './overview-steps.ts'
 import { policySteps } from './policy-steps.ts'
 import { privacySteps } from './privacy-steps.ts'
 import { questionSteps } from './question-steps.ts'
@@ -40,6 +42,7 @@ export const SCENARIO: readonly Step[] = [
   ...receiptSteps,
   ...inboxSteps,
   ...emailSteps,
+  ...onOneServer(flowSteps),
   ...onOneServer(registrySteps),
   ...onOneServer(upstreamSteps),
   ...onOneServer(sessionSteps),
@@ -52,6 +55,7 @@ export const SCENARIO: readonly Step[] = [
   ...ledgerLogSteps,
   ...privacySteps,
   ...usageSteps,
+  ...overviewSteps,
   ...retentionSteps,
   ...limitSteps,
 ]

@@ -89,7 +89,9 @@ async function ask(servers: readonly Served[], request: FuzzRequest, memory: Mem
     const [verdict, ...others] = verdicts
     if (verdict === undefined) throw new Error('no server')
     for (const other of others) {
-      if (!OWN_TO_EACH_SERVER.has(request.operation.name)) expect(other).toEqual(verdict)
+      if (!OWN_TO_EACH_SERVER.has(request.operation.name)) {
+        expect(withoutCommitments(other)).toEqual(withoutCommitments(verdict))
+      }
     }
     if ('answer' in verdict) memory.learn(request, input, verdict.answer)
     return verdict
@@ -97,6 +99,11 @@ async function ask(servers: readonly Served[], request: FuzzRequest, memory: Mem
     const said = `${JSON.stringify(sent).slice(0, 2000)}\nreceived ${JSON.stringify(last)?.slice(0, 2000)}`
     throw new Error(`${request.protocol} ${request.operation.name}: ${said}\n${error}`, { cause: error })
   }
+}
+
+/** The commitment to an erased body depends on a salt, which each server draws for itself. */
+function withoutCommitments(verdict: Verdict): unknown {
+  return JSON.parse(JSON.stringify(verdict), (key, value) => (key === 'commitment' ? 'salted' : value))
 }
 
 type Counts = Map<string, number>

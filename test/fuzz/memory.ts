@@ -56,6 +56,7 @@ export class Memory {
     this.#note('key', answer.key_id)
     this.#note('client', answer.client_id)
     this.#note('identity', answer.identity_id)
+    this.#note('bulk', answer.bulk_id)
     if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
     for (const fields of [answer, ...results].filter(isFields)) {

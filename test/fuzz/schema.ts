@@ -12,6 +12,7 @@ export interface Schema {
   readonly maximum?: number | undefined
   readonly minLength?: number | undefined
   readonly maxLength?: number | undefined
+  readonly pattern?: string | undefined
   readonly format?: 'date-time' | undefined
   readonly minItems?: number | undefined
   readonly maxItems?: number | undefined
@@ -31,6 +32,7 @@ const schema: z.ZodType<Schema> = z.lazy(() =>
     maximum: z.number().optional(),
     minLength: z.number().optional(),
     maxLength: z.number().optional(),
+    pattern: z.string().optional(),
     format: z.literal('date-time').optional(),
     minItems: z.number().optional(),
     maxItems: z.number().optional(),
@@ -103,6 +105,9 @@ function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
     case 'string':
       if (schema.format !== undefined)
         return fc.date({ noInvalidDate: true }).map((date) => date.toISOString())
+      if (schema.pattern !== undefined) {
+        return fc.stringMatching(new RegExp(schema.pattern)).filter(({ length }) => length <= maxLength)
+      }
       return often(
         fc.string({
           minLength: Math.max(1, minLength),

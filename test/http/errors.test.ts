@@ -365,6 +365,7 @@ const CASES: readonly Case[] = [
     },
     body: { details: expect.objectContaining({ rule_id: 'no-jobs' }) },
   },
+  { code: 'BULK_OPERATION_NOT_FOUND', provoke: ({ get }) => get('/v1/bulk-operations/none', ROOT) },
   { code: 'ERASURE_NOT_FOUND', provoke: ({ get }) => get('/v1/principals/human/carol/erasure', ROOT) },
   { code: 'CLIENT_NOT_FOUND', provoke: ({ post }) => post('/v1/oauth/clients/none/remove', ROOT) },
   { code: 'IDENTITY_NOT_FOUND', provoke: ({ post }) => post('/v1/identities/none/remove', ROOT) },

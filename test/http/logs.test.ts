@@ -39,7 +39,15 @@ describeGates(
       const { task_id, lease_id } = held
       const known = { tenant: 'default', ms: expect.any(Number), request_id: expect.any(String) }
       expect(served.entries()).toMatchObject([
-        { ...known, method: 'POST', route: '/v1/tasks', status: 200, principal: 'agent:alice', task_id },
+        {
+          ...known,
+          method: 'POST',
+          route: '/v1/tasks',
+          status: 200,
+          principal: 'agent:alice',
+          role: 'agent',
+          task_id,
+        },
         {
           ...known,
           route: '/v1/leases/claim',

@@ -2,11 +2,13 @@ import { expect, it } from 'vitest'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { describeGates } from '../support/gates.ts'
 import { auditChecks } from './audit-checks.ts'
+import { bulkChecks } from './bulk-checks.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { identityChecks } from './identity-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { limitsChecks } from './limits-checks.ts'
 import { oauthChecks } from './oauth-checks.ts'
+import { overviewChecks } from './overview-checks.ts'
 import { policyChecks } from './policy-checks.ts'
 import { privacyChecks } from './privacy-checks.ts'
 import { questionChecks } from './question-checks.ts'
@@ -106,6 +108,34 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const second = await served.get(path, { ...ALICE, limit: 1, cursor: first.body.next_cursor })
     expect(listOf(second, 'lines')).toEqual([{ at: TIME, level: 'info', text: 'b' }])
     expect(second.body.next_cursor).toBeNull()
+  },
+
+  async list_children(served) {
+    const task_id = await createTask(served)
+    const made = await served.post('/v1/tasks', { ...ALICE, type: 'part', parent_task_id: task_id })
+    const page = await served.get(`/v1/tasks/${task_id}/children`, ALICE)
+    expect(page.body).toEqual({
+      children: [
+        {
+          task_id: made.body.task_id,
+          type: 'part',
+          status: 'queued',
+          created_by: { kind: 'agent', id: 'alice' },
+        },
+      ],
+      counts: { total: 1, done: 0, failed: 0 },
+      next_cursor: null,
+    })
+  },
+
+  async get_task_tree(served) {
+    const task_id = await createTask(served)
+    await served.post('/v1/tasks', { ...ALICE, type: 'part', parent_task_id: task_id })
+    const tree = await served.get(`/v1/tasks/${task_id}/tree`, ALICE)
+    expect(listOf(tree, 'tasks')).toMatchObject([
+      { task_id, depth: 0, parent_task_id: null, children: { total: 1, done: 0, failed: 0 } },
+      { type: 'part', depth: 1, parent_task_id: task_id, children: { total: 0, done: 0, failed: 0 } },
+    ])
   },
 
   async wait_for_task(served) {
@@ -495,8 +525,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ...oauthChecks,
   ...identityChecks,
   ...auditChecks,
+  ...bulkChecks,
   ...privacyChecks,
   ...usageChecks,
+  ...overviewChecks,
   ...retentionChecks,
   ...limitsChecks,
 

@@ -369,7 +369,12 @@ describe('cookies', () => {
     const response = await fetch(url, { redirect: 'manual', headers: { 'x-forwarded-host': 'evil.test' } })
     const cookies = response.headers.getSetCookie()
     expect(cookies.length).toBeGreaterThan(0)
-    for (const cookie of cookies) expect(cookie).toMatch(/; samesite=lax; secure; httponly/i)
+    for (const cookie of cookies) {
+      expect(cookie).toMatch(/; samesite=lax; secure; httponly/i)
+      expect(cookie).toMatch(
+        /^(__Host-asyncgate_oauth_session(\.sig)?=.*; path=\/;|__Secure-asyncgate_oauth_)/,
+      )
+    }
     const metadata = await (await fetch(`${server.url}/.well-known/oauth-authorization-server`)).json()
     expect(metadata).toMatchObject({
       issuer: 'https://gate.example',

@@ -71,7 +71,7 @@ describe('sign-in through an identity provider', () => {
       const { server } = await openBoth()
       await allowAnn(server)
       const { url } = await signIn(server, next)
-      expect([url.origin, url.pathname]).toEqual([server.url, '/console/approvals'])
+      expect([url.origin, url.pathname]).toEqual([server.url, '/console/overview'])
     },
   )
 
@@ -150,6 +150,24 @@ describe('sign-in through an identity provider', () => {
     expect(again.headers.getSetCookie().join()).not.toContain('asyncgate_console')
   })
 
+  it('over https, the cookie of a sign-in can be set by this host only', async () => {
+    const { server, callback } = await openBoth()
+    await allowAnn(server)
+    const headers = { 'x-forwarded-proto': 'https' }
+    const body = new URLSearchParams({ next: '' })
+    const response = await fetch(`${server.url}/console/oidc/sign-in`, { method: 'POST', body, headers })
+    const [cookie = ''] = response.headers.getSetCookie()
+    expect(cookie).toMatch(
+      /^__Host-asyncgate_oidc_\d+=\S+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+    )
+    const target = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(await response.text())?.[1] ?? ''
+    const returned = await followRedirects(new URL(target.replaceAll('&amp;', '&')), callback)
+    const pair = cookie.split(';')[0] ?? ''
+    const arrive = (value: string) => fetch(returned, { headers: { ...headers, cookie: value } })
+    expect((await arrive(pair.replace('__Host-', ''))).status).toBe(403)
+    expect((await arrive(pair)).status).toBe(200)
+  })
+
   it('the code of another client is refused', async () => {
     const { server, callback } = await openBoth()
     await allowAnn(server)
@@ -206,7 +224,7 @@ describe('sign-in through an identity provider', () => {
     expect(status).toBe(503)
     expect(page).toContain('The identity provider cannot be reached')
     const signedIn = await browser.open(`${server.url}/console/login`, { key: KEY, next: '' })
-    expect([signedIn.status, signedIn.url.pathname]).toEqual([200, '/console/approvals'])
+    expect([signedIn.status, signedIn.url.pathname]).toEqual([200, '/console/overview'])
   })
 
   it('a sign-in that another site begins is refused', async () => {

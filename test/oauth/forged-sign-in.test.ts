@@ -21,7 +21,7 @@ async function signInWith(forgery: Forgery) {
 
 it('the right id token signs the person in', async () => {
   const { status, url, start } = await signInWith({})
-  expect([status, url.pathname]).toEqual([200, '/console/approvals'])
+  expect([status, url.pathname]).toEqual([200, '/console/overview'])
   expect(Object.fromEntries(start.searchParams)).toMatchObject({
     response_type: 'code',
     client_id: CLIENT_ID,

@@ -5,8 +5,10 @@ import type { Store } from '../../src/store/store.ts'
 /** Where a gate stores its data: a file, or the URL of a database. */
 export type Place = { readonly sqlite: string } | { readonly postgres: string }
 
-export function openStore(place: Place): Promise<Store> {
+/** With `now` the clock of the store stands still. */
+export function openStore(place: Place, now?: number): Promise<Store> {
+  const clock = now === undefined ? {} : { now: () => now }
   return 'sqlite' in place
-    ? openSqliteStore({ path: place.sqlite })
-    : openPostgresStore({ url: place.postgres })
+    ? openSqliteStore({ path: place.sqlite, ...clock })
+    : openPostgresStore({ url: place.postgres, ...clock })
 }

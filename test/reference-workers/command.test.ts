@@ -19,6 +19,7 @@ import {
   checkPrograms,
 } from '../../src/reference-workers/command/allow-list.ts'
 import { commandExecute, type ExecuteOptions } from '../../src/reference-workers/command/execute.ts'
+import { withLines } from '../../src/reference-workers/command/lines.ts'
 import { openTestGate, outcomeOf, reaches, type TestGate, work } from './support.ts'
 
 const node = process.execPath
@@ -96,6 +97,39 @@ describe('command.execute', () => {
     expect(await execute(program(`process.kill(process.pid, 'SIGKILL')`))).toMatchObject({
       result: { exit_code: null, signal: 'SIGKILL' },
     })
+  })
+
+  it('each line of the output is in the log of the task', async () => {
+    const code = `console.log('first\\r\\n\\nsecond'); process.stdout.write('no line break'); console.error('problem')`
+    await start({ it: program(code) })
+    const { id } = await gate.agent.submit('command.execute', { command: 'it' })
+    await gate.agent.wait(id)
+    const { lines } = await gate.agent.listLogs({ task_id: id })
+    const of = (stream: string) =>
+      lines.filter(({ context }) => context?.stream === stream).map(({ level, text }) => `${level} ${text}`)
+    expect(of('stdout')).toEqual(['info first', 'info second', 'info no line break'])
+    expect(of('stderr')).toEqual(['warn problem'])
+  })
+
+  it('output that goes to a file is not in the log of the task', async () => {
+    await start({ it: program(`console.log('data'); console.error('problem')`) })
+    const { id } = await gate.agent.submit('command.execute', { command: 'it', output_path: 'out' })
+    await gate.agent.wait(id)
+    const { lines } = await gate.agent.listLogs({ task_id: id })
+    expect(lines.map(({ text }) => text)).toEqual(['problem'])
+  })
+
+  it('a line without a break is split, and the log ends at its size limit', async () => {
+    const lines: string[] = []
+    const chunks = Array.from({ length: 12 }, () => Buffer.alloc(100_000, 'x'))
+    const stream = (async function* () {
+      yield* chunks
+    })()
+    let bytes = 0
+    for await (const chunk of withLines(stream, (line) => lines.push(line))) bytes += chunk.length
+    expect(bytes).toBe(1_200_000)
+    expect(Math.max(...lines.map((line) => line.length))).toBe(8_000)
+    expect(lines.length).toBe(Math.ceil((1024 * 1024) / 8_000))
   })
 
   describe.runIf(process.platform === 'linux')('resource limits of commands', () => {

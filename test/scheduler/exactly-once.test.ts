@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Timing } from '../../src/scheduler/plan/timetable.ts'
 import type { Schedule } from '../../src/scheduler/schedule.ts'
-import { openScheduleStore, type ScheduleStore } from '../../src/scheduler/store.ts'
+import { type FileScheduleStore, openScheduleStore } from '../../src/scheduler/store.ts'
 import { Ticker } from '../../src/scheduler/ticker.ts'
 import {
   expectedRuns,
@@ -19,13 +19,13 @@ import {
 /** A scheduler that can be killed between any two steps, restarted, and restored from a copy of its file. */
 class Process {
   ticker: Ticker
-  readonly #store: ScheduleStore
+  readonly #store: FileScheduleStore
   readonly #gate: FakeGate
   readonly #now: () => number
   /** The number of writes before it dies. */
   writes = Number.POSITIVE_INFINITY
 
-  constructor(store: ScheduleStore, gate: FakeGate, now: () => number) {
+  constructor(store: FileScheduleStore, gate: FakeGate, now: () => number) {
     this.#store = store
     this.#gate = gate
     this.#now = now
@@ -34,7 +34,7 @@ class Process {
 
   restart(): Ticker {
     this.writes = Number.POSITIVE_INFINITY
-    const store: ScheduleStore = {
+    const store: FileScheduleStore = {
       ...this.#store,
       settle: (...given) => {
         if (this.writes-- <= 0) throw new Error('killed')

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openScheduleStore, type ScheduleStore } from '../../src/scheduler/store.ts'
+import { type FileScheduleStore, openScheduleStore } from '../../src/scheduler/store.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
 import { MINUTE, START, schedule } from './support.ts'
 
 let folder: string
 let path: string
-let store: ScheduleStore
+let store: FileScheduleStore
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'asyncgate-scheduler-'))

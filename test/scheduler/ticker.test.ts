@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Schedule } from '../../src/scheduler/schedule.ts'
-import { openScheduleStore, type ScheduleStore } from '../../src/scheduler/store.ts'
+import { type FileScheduleStore, openScheduleStore } from '../../src/scheduler/store.ts'
 import { Ticker } from '../../src/scheduler/ticker.ts'
 import { Barrier } from '../support/steps.ts'
 import { FakeGate, MINUTE, refused, START, schedule, silent, unreachable } from './support.ts'
 
-let store: ScheduleStore
+let store: FileScheduleStore
 let gate: FakeGate
 let now: number
 let ticker: Ticker

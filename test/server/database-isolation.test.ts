@@ -86,6 +86,24 @@ describe.skipIf(!postgresUrl())('isolation of tenants by PostgreSQL', () => {
     expect(await problems(owner)).toEqual([])
   })
 
+  it('every unique key contains the tenant, so that ids may repeat across tenants', async () => {
+    const { owner } = await migrated()
+    const client = new pg.Client({ connectionString: owner })
+    await client.connect()
+    const { rows } = await client
+      .query<{ index: string; columns: string[] }>(
+        `SELECT i.indexrelid::regclass::text AS index, array_agg(a.attname::text) AS columns
+         FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+         JOIN pg_attribute a ON a.attrelid = i.indexrelid
+         WHERE t.relnamespace = 'public'::regnamespace AND i.indisunique AND EXISTS (
+           SELECT FROM pg_attribute c WHERE c.attrelid = t.oid AND c.attname = 'tenant' AND t.relname <> 'tenants')
+         GROUP BY i.indexrelid`,
+      )
+      .finally(() => client.end())
+    expect(rows.length).toBeGreaterThan(10)
+    expect(rows.filter(({ columns }) => !columns.includes('tenant')).map(({ index }) => index)).toEqual([])
+  })
+
   it('staging and production refuse it, and development warns', async () => {
     const database = databaseOf((await migrated()).superuser)
     for (const env of ['staging', 'production'] as const) {

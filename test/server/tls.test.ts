@@ -80,7 +80,9 @@ describe('a server with a certificate', () => {
       'strict-transport-security': 'max-age=31536000; includeSubDomains',
     })
     const signedIn = await send('POST', '/console/login', 'key=the-key-of-anna-0001')
-    expect(signedIn.headers['set-cookie']?.[0]).toMatch(/; HttpOnly; SameSite=Strict; Secure$/)
+    expect(signedIn.headers['set-cookie']?.[0]).toMatch(
+      /^__Host-asyncgate_console_.*; Path=\/; .*; HttpOnly; SameSite=Strict; Secure$/,
+    )
   })
 
   it('is found and used by commands that trust its authority, and others learn what to do', async () => {

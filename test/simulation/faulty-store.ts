@@ -1,6 +1,8 @@
 import type { AuditRows } from '../../src/store/audit.ts'
 import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Erasure } from '../../src/store/erasure.ts'
+import type { FlowReads } from '../../src/store/flow.ts'
+import type { HistoryRows } from '../../src/store/history.ts'
 import type { LedgerLog } from '../../src/store/ledger-log.ts'
 import type { OutboxRows } from '../../src/store/outbox.ts'
 import type { Reads } from '../../src/store/reads.ts'
@@ -41,7 +43,9 @@ export class FaultyStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly retention: Retention
+  readonly flow: FlowReads
   readonly usage: UsageRows
+  readonly history: HistoryRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
   commits = 0
@@ -62,7 +66,9 @@ export class FaultyStore implements Store {
     this.audit = inner.audit
     this.erasure = inner.erasure
     this.retention = inner.retention
+    this.flow = inner.flow
     this.usage = inner.usage
+    this.history = inner.history
     this.outbox = inner.outbox
     this.ledgerLog = inner.ledgerLog
   }

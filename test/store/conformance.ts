@@ -6,6 +6,7 @@ import { describeClock } from './conformance/clock.ts'
 import { describeCommits } from './conformance/commits.ts'
 import { describeEntries } from './conformance/entries.ts'
 import { describeErasure } from './conformance/erasure.ts'
+import { describeHistory } from './conformance/history.ts'
 import { describeHolders } from './conformance/holders.ts'
 import { describeInbox } from './conformance/inbox.ts'
 import { describeKeys } from './conformance/keys.ts'
@@ -78,6 +79,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeAudit(subject)
     describeErasure(subject)
     describeUsage(subject)
+    describeHistory(subject)
     describeOutbox(subject)
     describeHolders(subject)
     describeEntries(subject)

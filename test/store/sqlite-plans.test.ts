@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AUDIT_PAGE, AUDIT_REMOVAL } from '../../src/store/sqlite/audit.ts'
 import { type Database, openDatabase } from '../../src/store/sqlite/database.ts'
 import { NEXT_SEGMENTS } from '../../src/store/sqlite/erasure.ts'
+import { HISTORY, HISTORY_REMOVAL } from '../../src/store/sqlite/history.ts'
 import { ITEM, MARKED, UNREAD_LISTS, UNREAD_WITH } from '../../src/store/sqlite/inbox.ts'
 import { CHANGED_LANES } from '../../src/store/sqlite/lanes.ts'
 import { CHILDREN, LISTS, SEGMENT_WITH, SEGMENTS, TASK_RECEIPTS } from '../../src/store/sqlite/ledger.ts'
@@ -125,6 +126,8 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ['a tile of the log', LOG_TILE, /PRIMARY KEY \(tenant=\? AND level=\? AND n=\?\)/],
   ['the latest checkpoint', LATEST_CHECKPOINT, /PRIMARY KEY \(tenant=\?\)/],
   ['next checkpoints', NEXT_CHECKPOINTS, /PRIMARY KEY \(tenant=\? AND size>\?\)/],
+  ['the history of tasks', HISTORY, /PRIMARY KEY \(tenant=\? AND step=\? AND at>\? AND at<\?\)/],
+  ['removal of history', HISTORY_REMOVAL, /PRIMARY KEY \(tenant=\? AND step=\? AND at<\?\)/],
   ['hours of usage', USAGE_HOURS, /PRIMARY KEY \(tenant=\? AND hour>\? AND hour<\?\)/],
   ['receipt bytes of earlier hours', USAGE_BYTES, /PRIMARY KEY \(tenant=\? AND hour<\?\)/],
   ['unsent usage events', USAGE_UNSENT, /INDEX usage_events_unsent \(tenant=\?\)/],

@@ -1,6 +1,7 @@
 import type { Command, Relationship } from '../../src/core/command.ts'
 import { type AnyAnswer, decide } from '../../src/core/decide/index.ts'
 import type { Decision, Obligation } from '../../src/core/draft.ts'
+import type { Links, TaskLink } from '../../src/core/flow.ts'
 import type { InboxItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json/json.ts'
 import { EVERYONE, type Owner, type Wanted } from '../../src/core/matching.ts'
@@ -57,11 +58,13 @@ const CORE: TaskCore = {
   deadline_at: null,
   retention_days: null,
   escalation_class: null,
+  scheduling: null,
   input_length: 0,
   fence: 0,
   progress_count: 0,
   question_count: 0,
   updated_at: NOW - 20_000,
+  flow: null,
 }
 
 export function queuedTask(changes: Partial<QueuedTask> = {}): QueuedTask {
@@ -137,6 +140,7 @@ interface State {
   readonly relationships: readonly Relationship[]
   readonly items: readonly InboxItem[]
   readonly obligations: readonly Obligation[]
+  readonly links: readonly TaskLink[]
 }
 
 type Given = Partial<Omit<State, 'settings'>> & {
@@ -162,6 +166,7 @@ export class FakeWorld implements World {
       receipts: [],
       relationships: [],
       items: [],
+      links: [],
       obligations: tasks.filter(isOwed).map((task) => obligation(task)),
       ...given,
       tasks,
@@ -240,6 +245,10 @@ export class FakeWorld implements World {
     return this.state.items.find((item) => item.principal === principal && item.seq === seq)
   }
 
+  links(seq: number): Links {
+    return { links: this.state.links.filter((link) => link.seq === seq), more: false }
+  }
+
   decide(command: Command): Decision<AnyAnswer> {
     return decide(this, command)
   }
@@ -288,6 +297,9 @@ export class FakeWorld implements World {
           ...decision.filed,
           ...decision.marked,
         ],
+        links: [...state.links, ...(decision.flow?.linked ?? [])].filter(
+          (link) => !decision.flow?.followed.some((each) => isSameLink(link, each)),
+        ),
         obligations: [...state.obligations, ...decision.opened].filter(
           ({ seq, principal }) => !closed.has(`${seq} ${principal}`),
         ),
@@ -335,4 +347,8 @@ export function deepFreeze<T>(value: T): T {
     for (const member of Object.values(value)) deepFreeze(member)
   }
   return value
+}
+
+function isSameLink(a: TaskLink, b: TaskLink): boolean {
+  return a.seq === b.seq && a.task_id === b.task_id && a.n === b.n
 }

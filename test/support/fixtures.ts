@@ -78,6 +78,12 @@ export const NO_CHANGES: Changes = {
   relationships: [],
   filed: [],
   marked: [],
+  linked: [],
+  followed: [],
+  child_tasks: [],
+  child_counts: [],
+  unsettled: [],
+  settled: [],
   granted: [],
   answered: [],
   hints: [],
@@ -136,8 +142,9 @@ export function counters({ tenant, salt }: TenantRef, over: Partial<Tenant> = {}
 
 /** An empty lane of the type `type-N`. */
 export function lane(tenant: number, number: number, over: Partial<LaneRow> = {}): LaneRow {
-  const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 1 }
-  return { tenant, lane: number, type: `type-${number}`, capabilities: [], priority: 0, ...state, ...over }
+  const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 1, max_held: null, held: 0 }
+  const name = { type: `type-${number}`, capabilities: [], priority: 0, limited: null }
+  return { tenant, lane: number, ...name, ...state, ...over }
 }
 
 /** An item of Alice's inbox, filed at the time NOW. */
@@ -165,11 +172,13 @@ function core(over: Over<TaskCore>): TaskCore {
     deadline_at: null,
     retention_days: null,
     escalation_class: null,
+    scheduling: null,
     input_length: 0,
     fence: 0,
     progress_count: 0,
     question_count: 0,
     updated_at: NOW,
+    flow: null,
     ...over,
   }
 }

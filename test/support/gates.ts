@@ -53,6 +53,8 @@ export interface OpenOptions {
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry | TenantUpstreams>
   /** The policy settings that are not in the database. */
   readonly policy?: PolicyOptions
+  /** The tenants whose tasks can have a webhook. */
+  readonly webhookTenants?: ReadonlySet<string>
   /** The log of receipts. */
   readonly ledgerLog?: LedgerLogOptions
   /** The rate limits of the server; none by default. */
@@ -137,6 +139,7 @@ async function openOn(
     ...(options.memory && { memory: options.memory }),
     ...(options.sharedLedger && { sharedLedger: options.sharedLedger }),
     ...(options.policy && { policy: options.policy }),
+    ...(options.webhookTenants && { webhookTenants: options.webhookTenants }),
     ...(options.ledgerLog && { ledgerLog: options.ledgerLog }),
     ...(options.rateLimits && { rateLimits: options.rateLimits }),
     ...(options.address && { address: options.address }),

@@ -10,7 +10,7 @@ import {
   type ReceiptType,
   receiptKey,
 } from '../../src/core/receipt.ts'
-import { isOpen, isReady, type Task } from '../../src/core/task.ts'
+import { isHeld, isOpen, isReady, type Task } from '../../src/core/task.ts'
 import { isParked } from '../../src/core/transitions.ts'
 import type { Tenant } from '../../src/core/world.ts'
 import type { Reads, TaskRecord } from '../../src/store/reads.ts'
@@ -372,7 +372,9 @@ function* checkCounters({ counters, records, receipts }: Ledger): Generator<stri
 /** Each lane counts its open tasks, has their type and priority, and has no low-water mark above a ready task. */
 function* checkLanes({ counters, lanes, records }: Ledger): Generator<string> {
   const open = records.filter(({ task }) => isOpen(task))
-  const names = new Set(lanes.map((lane) => laneName(lane.type, lane.capabilities, lane.priority)))
+  const names = new Set(
+    lanes.map((lane) => laneName(lane.type, lane.capabilities, lane.priority, lane.limited)),
+  )
   if (names.size !== lanes.length) yield `${lanes.length} lanes have ${names.size} names`
   const versions = Math.max(0, ...lanes.map((lane) => lane.version))
   if (versions !== counters.lanes_version)
@@ -385,17 +387,23 @@ function* checkLanes({ counters, lanes, records }: Ledger): Generator<string> {
     if (pool?.type !== null || pool.priority !== spec.priority || !isSameSet(pool, lane))
       yield `task ${task.task_id} is in the wrong pool ${task.pool}`
   }
+  const heldOf = (limited: string | null) =>
+    lanes.filter((lane) => lane.limited === limited).reduce((sum, lane) => sum + lane.held, 0)
   for (const lane of lanes) {
     const tasks = open.map(({ task }) => task).filter((task) => [task.lane, task.pool].includes(lane.lane))
     const name = `lane ${lane.lane}`
     if (lane.lane > counters.lanes) yield `${name} has a higher number than ${counters.lanes}`
     if (lane.tasks !== tasks.length) yield `${name} counts ${lane.tasks} tasks and has ${tasks.length}`
+    const held = lane.limited === null || lane.type === null ? 0 : tasks.filter(isHeld).length
+    if (lane.held !== held) yield `${name} counts ${lane.held} leases and has ${held}`
     const ranks = tasks.filter(isReady).map((task) => task.rank)
     if (ranks.some((rank) => lane.mark === null || rank < lane.mark))
       yield `${name} has the mark ${lane.mark} and ready tasks of the ranks ${ranks}`
     const owned = tasks.filter((task) => task.owner === lane.owner).length
     if (lane.owned > owned || (lane.owner === null) !== (lane.owned === 0))
       yield `${name} counts ${lane.owned} tasks of ${lane.owner}, who has ${owned} in it`
+    if (lane.max_held !== null && heldOf(lane.limited) > lane.max_held)
+      yield `${name} has the limit ${lane.max_held} and ${heldOf(lane.limited)} leases`
     if (lane.type === null && lane.owner !== null) yield `${name} is a pool and counts towards ${lane.owner}`
   }
 }

@@ -35,6 +35,49 @@ function flaky(failures: number) {
   return { definition, seen }
 }
 
+describe('options of tasks', () => {
+  it('the options of a task apply to the tasks that the test creates', async () => {
+    const seen: number[] = []
+    const busy = task('busy', {
+      retry: { attempts: 3, backoff: { initial: '10s', factor: 3 }, except: ['E_FATAL'] },
+      timeout: '5m',
+      priority: 4,
+      labels: { team: 'search' },
+      retentionDays: 7,
+      idempotencyKey: 'order_id',
+      run(_, ctx) {
+        seen.push(ctx.attempt)
+        if (ctx.attempt < 2) throw new Error('busy')
+        return ctx.attempt
+      },
+    })
+    const t = await start({ tasks: [busy] })
+    const before = t.now().getTime()
+    expect(await t.run(busy, { order_id: 7 })).toBe(2)
+    expect(seen).toEqual([0, 1, 2])
+    expect(t.now().getTime() - before).toBe(40_000)
+    const { id } = await t.client.submit(busy, { order_id: 7 })
+    expect(await t.client.getTask({ task_id: id })).toMatchObject({
+      status: 'succeeded',
+      timeout_seconds: 300,
+      priority: 4,
+      labels: { team: 'search' },
+      retention_days: 7,
+      idempotency_key: 'busy:7',
+    })
+  })
+
+  it('an invalid option is refused where the task is defined', () => {
+    const run = () => 1
+    expect(() => task('t', { retry: { attempts: 0 }, run })).toThrow('Task "t": retry.attempts must be')
+    expect(() => task('t', { retry: { jitter: 2 }, run })).toThrow(
+      'retry.jitter must be a number from 0 to 1',
+    )
+    // @ts-expect-error: not a duration
+    expect(() => task('t', { timeout: 'soon', run })).toThrow('is not a duration')
+  })
+})
+
 describe('run', () => {
   it('run returns the typed result of the task', async () => {
     const t = await start()

@@ -7,13 +7,16 @@ import { z } from 'zod'
 
 export const SECRET = 'a-secret-of-the-tests'
 
-const messageShape = z.object({
-  type: z.string(),
-  timestamp: z.string(),
-  data: z.looseObject({ task_id: z.string(), n: z.number(), state: z.string() }),
-})
+const approvalData = z.looseObject({ task_id: z.string(), n: z.number(), state: z.string() })
 
-export type Message = z.output<typeof messageShape> & { readonly id: string }
+interface MessageOf<Data> {
+  readonly id: string
+  readonly type: string
+  readonly timestamp: string
+  readonly data: Data
+}
+
+export type Message = MessageOf<z.output<typeof approvalData>>
 
 /** Verifies a request as the documentation describes: it must be signed and recent. */
 function check(headers: Readonly<Record<string, unknown>>, body: string, key: Buffer): boolean {
@@ -26,9 +29,15 @@ function check(headers: Readonly<Record<string, unknown>>, body: string, key: Bu
   )
 }
 
-/** A local receiver. */
-export async function startReceiver(key: Buffer = Buffer.from(SECRET)) {
-  const taken: Message[] = []
+/** A local receiver of approvals. */
+export function startReceiver(key: Buffer = Buffer.from(SECRET)) {
+  return startReceiverOf(approvalData, key)
+}
+
+/** A local receiver of messages with this data. */
+export async function startReceiverOf<Data>(data: z.ZodType<Data>, key: Buffer = Buffer.from(SECRET)) {
+  const messageShape = z.object({ type: z.string(), timestamp: z.string(), data })
+  const taken: MessageOf<Data>[] = []
   const refused: string[] = []
   let watchers: (() => void)[] = []
   const receiver = {
@@ -38,7 +47,7 @@ export async function startReceiver(key: Buffer = Buffer.from(SECRET)) {
     /** The status of further responses. */
     status: 204,
     /** Resolves when n messages have been received, including refused ones. */
-    async until(count: number): Promise<Message[]> {
+    async until(count: number): Promise<MessageOf<Data>[]> {
       while (taken.length + refused.length < count) {
         await new Promise<void>((resolve) => watchers.push(resolve))
       }
@@ -61,6 +70,6 @@ export async function startReceiver(key: Buffer = Buffer.from(SECRET)) {
     server.close()
   })
   const address = server.address()
-  receiver.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/approvals`
+  receiver.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/webhook`
   return receiver
 }

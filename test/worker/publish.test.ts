@@ -9,7 +9,7 @@ import {
 } from '../../src/worker/index.ts'
 import { type PublishedType, publishedType } from '../../src/worker/publication.ts'
 import { KEY, type Served, serveGate, servers } from '../http/support.ts'
-import { agent, describeGates } from '../support/gates.ts'
+import { admin, agent, describeGates } from '../support/gates.ts'
 import { refusal } from '../support/steps.ts'
 import { eventually } from './support.ts'
 
@@ -97,6 +97,14 @@ describeGates('publication by SDK workers', (open, storeName) => {
     await eventually(async () => (await typesOf(served)).length === 1)
     await started.stop()
     expect(await typesOf(served)).toEqual([])
+  })
+
+  it('a worker registers with the version of its program', async () => {
+    const served = await serve({ auth: AUTH, realTime: true })
+    start(served, { tasks: [digest], workerId: 'w1', version: '3.1.4' })
+    await eventually(async () => (await typesOf(served)).length === 1)
+    const { workers } = await served.gate.listWorkers(admin(), {})
+    expect(workers).toMatchObject([{ worker_id: 'w1', version: '3.1.4' }])
   })
 
   it('what the server refuses is omitted with one log line, and the worker works', async () => {

@@ -29,7 +29,11 @@ const dev = command({
       env: process.env,
       file,
       flags: { ...flags, ...listenFlags(input) },
-      preset: (isGiven) => ({ allow_insecure_dev: !isGiven('api_key'), log_level: 'warn' }),
+      preset: (isGiven) => ({
+        allow_insecure_dev: !isGiven('api_key'),
+        log_level: 'warn',
+        scheduler: 'embedded',
+      }),
     })
     if (config.server.env !== 'development') {
       throw new CliError(

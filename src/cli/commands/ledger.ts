@@ -4,18 +4,22 @@ import type { Config } from '../../config/index.ts'
 import type { ReceiptgateConfig } from '../../config/receiptgate.ts'
 import { receiptId } from '../../core/ids.ts'
 import { DEFAULT_TENANT } from '../../core/principal.ts'
+import { Engine } from '../../engine/engine.ts'
+import { Archive } from '../../features/retention/archive.ts'
 import { auditLedger } from '../../receiptgate/audit.ts'
 import { receiptGateClient } from '../../receiptgate/client.ts'
 import { exportReceipts } from '../../receiptgate/export.ts'
 import { ImportError, importReceipts } from '../../receiptgate/import.ts'
 import { egressOf } from '../../server/egress.ts'
 import { openStore } from '../../server/open-store.ts'
+import { retentionOf } from '../../server/services.ts'
 import type { Store, TenantRef } from '../../store/store.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { flag, type Input } from '../input.ts'
+import { flag, type Input, text } from '../input.ts'
 import { configOf, SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
+import { rebuild } from './ledger-rebuild.ts'
 
 const MAX_SHOWN = 100
 
@@ -39,6 +43,12 @@ async function onLedger<T>(input: SettingsInput, run: (ledger: Ledger) => Promis
   } finally {
     await store.close()
   }
+}
+
+async function knownTenant(store: Store, name: string): Promise<TenantRef> {
+  const tenant = (await store.tenants()).find((each) => each.name === name)
+  if (tenant === undefined) throw new CliError(EXIT.notFound, `There is no tenant "${name}".`)
+  return tenant
 }
 
 /** The ReceiptGate of the settings. */
@@ -95,10 +105,12 @@ const requeue = command({
 const exporting = command({
   name: 'ledger export',
   summary: 'Print all receipts as lines of JSON, each with its form in the shared ledger.',
-  options: SETTINGS_OPTIONS,
+  options: { tenant: text('NAME', 'the tenant; default "default"'), ...SETTINGS_OPTIONS },
   run: (input) =>
-    onLedger(input, async ({ config, store, tenant }) => {
-      for await (const line of exportReceipts(store.reads, tenant, targetOf(config.receiptgate))) {
+    onLedger(input, async ({ config, store }) => {
+      const tenant = await knownTenant(store, input.text('tenant') ?? DEFAULT_TENANT)
+      const archive = new Archive(new Engine({ store }), retentionOf(config).archive)
+      for await (const line of exportReceipts({ store, archive }, tenant, targetOf(config.receiptgate))) {
         if (process.stdout.write(`${JSON.stringify(line)}\n`)) continue
         await new Promise((resolve) => process.stdout.once('drain', resolve))
       }
@@ -157,4 +169,4 @@ const audit = command({
     }),
 })
 
-export const commands = [status, requeue, exporting, importing, audit]
+export const commands = [status, requeue, exporting, importing, audit, rebuild]

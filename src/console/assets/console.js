@@ -219,11 +219,15 @@ function move(by) {
   ;(row?.querySelector('a.row-main') ?? row?.querySelector('a'))?.focus()
 }
 
-/** Moves to a button: that of the selected row, or that of the page. */
+/** Moves to a button: that of the selected row, or that of the page. The buttons of a selection select the row first. */
 function goTo(key) {
   const target =
     rows()[selected]?.querySelector(`[data-key="${key}"]`) ?? document.querySelector(`[data-key="${key}"]`)
   if (target === null) return
+  const bar = target.closest('.bar')
+  if (bar !== null && bar.parentElement.querySelector(':checked') === null) {
+    rows()[selected]?.querySelector('input[type=checkbox]:enabled')?.click()
+  }
   target.closest('details')?.setAttribute('open', '')
   target.focus()
 }
@@ -360,11 +364,11 @@ function copy(text) {
 }
 
 document.addEventListener('click', async (event) => {
-  const button = event.target.closest('[data-copy]')
+  const button = event.target.closest('[data-copy], [data-copy-from]')
   if (button === null) return
   const text = button.textContent
   try {
-    await copy(button.dataset.copy)
+    await copy(button.dataset.copy ?? document.querySelector(button.dataset.copyFrom).textContent)
     button.classList.add('copied')
     if (text !== '') button.textContent = 'Copied'
   } catch {
@@ -383,10 +387,31 @@ function afterUpdate() {
   for (const element of document.querySelectorAll('[data-selected]')) {
     element.textContent = count === 0 ? '' : `${count} selected`
   }
-  for (const button of document.querySelectorAll('[data-copy]')) button.hidden = false
+  for (const button of document.querySelectorAll('[data-copy], [data-copy-from]')) button.hidden = false
 }
 
-document.addEventListener('change', afterUpdate)
+document.addEventListener('change', (event) => {
+  afterUpdate()
+  if (event.target.name === 'task_id') keepSelection()
+})
+
+/** The address contains the selected tasks, so that they are still selected after a reload. */
+function keepSelection() {
+  const url = new URL(location.href)
+  const ids = [...document.querySelectorAll('input[name=task_id]:checked')].map((box) => box.value)
+  if (ids.length === 0) url.searchParams.delete('sel')
+  else url.searchParams.set('sel', ids.join('.'))
+  history.replaceState(null, '', url.href)
+}
+
+// Completes the last term of a search. Browsers compare an option with everything that was typed.
+document.querySelector('[data-complete]')?.addEventListener('input', ({ target }) => {
+  const typed = target.value.slice(0, target.value.lastIndexOf(' ') + 1)
+  for (const option of target.list.options) {
+    option.dataset.term ??= option.value
+    option.value = typed + option.dataset.term
+  }
+})
 document.addEventListener('submit', (event) => {
   const button = event.submitter
   if (button === null || event.target.method !== 'post') return

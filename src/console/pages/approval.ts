@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { parseJson } from '../../core/json/text.ts'
 import { ELSEWHERE } from '../../core/question.ts'
 import type { ApprovalView } from '../../features/questions/approvals.ts'
 import { type Content, type Html, html, nothing } from '../../util/html.ts'
@@ -25,15 +26,25 @@ import {
 } from '../components.ts'
 import { itemPath, link } from '../fields.ts'
 import type { Page, Visit } from '../visit.ts'
+import { payloadDiff } from './payload-diff.ts'
 import { requestOf } from './question.ts'
-import { titleOf } from './task-title.ts'
+import { taskQuery, tasksWith } from './task-query.ts'
+import { peek, titleOf } from './task-title.ts'
 
 /** Identifies the payload that a page has shown. Browsers change line breaks. */
 export function payloadHash(text: string): string {
   return hash('sha256', text.replaceAll('\r\n', '\n').trim())
 }
 
-export function approvalPage(approval: ApprovalView, visit: Visit): Page {
+/** The approvals around the one that is shown. */
+interface Others {
+  /** Of the same agent and type, newest first. */
+  readonly earlier: readonly ApprovalView[]
+  /** The one that waits longest. */
+  readonly next: ApprovalView | undefined
+}
+
+export function approvalPage(approval: ApprovalView, visit: Visit, { earlier, next }: Others): Page {
   const { now, fault } = visit
   const { task, task_id, state } = approval
   const { title, reason, rule_id, approve_by, show } = requestOf(approval.request)
@@ -49,33 +60,58 @@ ${task.summary !== null && html`<p class="lead">${line(task.summary, 2000)}</p>`
 ${title !== undefined && html`<p class="${task.summary === null ? 'lead' : 'soft'}">${line(title, 500)}</p>`}
 ${noticeFor(approval, visit)}
 ${faultBox(fault)}
-<div data-live="decision">${isOpen ? nothing : decision(approval, now)}</div>
+<div data-live="decision">${isOpen ? nothing : [decision(approval, now), nextLink(next)]}</div>
+<section class="why" aria-labelledby="h-why"><h2 id="h-why">Why this needs approval</h2>
+<p>${principal(task.owner)}${task.principal_ai !== task.owner.id && html` (for ${line(task.principal_ai, 255)})`} ${approval.origin === 'worker' ? html`created the task; its worker ${principal(approval.asked_by)} asks.` : 'asks for it.'} ${reason === undefined ? (rule_id === undefined ? 'A person has to decide.' : html`The rule ${ruleLink(rule_id)} requires approval.`) : html`${line(reason, 2000)}${rule_id !== undefined && html` (${ruleLink(rule_id)})`}`}</p>
+${show !== undefined && html`<h3>What the worker shows</h3>${typeof show === 'string' ? textBlock(show, 'What the worker shows') : jsonBlock(show, 'What the worker shows')}`}</section>
+<section aria-labelledby="h-payload"><h2 id="h-payload">${state === 'approved' ? 'Approved payload' : 'Payload'}</h2>
+<div class="full">${jsonBlock(task.payload, 'Payload')}${besides(task)}</div></section>
+<div class="decide" data-live="decide">${isOpen && visit.may('approve') ? decide(approval, visit) : nothing}</div>
 <div class="columns">
-<section aria-labelledby="h-ask"><h2 id="h-ask">Who asks</h2>
+<section aria-labelledby="h-ask"><h2 id="h-ask">Facts</h2>
 ${facts([
   { name: 'Owner', value: principal(task.owner) },
   task.principal_ai !== task.owner.id && { name: 'On behalf of', value: line(task.principal_ai, 255) },
-  approval.origin === 'worker' && { name: 'Asked by', value: principal(approval.asked_by) },
   { name: 'Waiting since', value: bothTimes(approval.asked_at, now) },
   { name: 'Expires', value: approval.expires_at === null ? 'never' : bothTimes(approval.expires_at, now) },
-  rule_id !== undefined && { name: 'Rule', value: html`<code>${line(rule_id)}</code>` },
-  reason !== undefined && { name: 'Reason', value: line(reason, 2000) },
   approve_by === 'client' && { name: 'Also decided by', value: 'the user of the client, in the client' },
   task.session_id !== null && {
     name: 'Session',
-    value: html`<a href="${link('/console/tasks', { session_id: task.session_id })}">${line(task.session_id, 60)}</a>`,
+    value: html`<a href="${tasksWith(taskQuery('session', task.session_id))}">${line(task.session_id, 60)}</a>`,
   },
   { name: 'Task', value: html`<a href="${itemPath('tasks', task_id)}">${identifier(task_id)}</a>` },
   ...conditionsOf(task, now),
   { name: 'Content hash', value: identifier(approval.content_hash) },
 ])}
-${show !== undefined && html`<h3>What the worker shows</h3>${typeof show === 'string' ? textBlock(show, 'What the worker shows') : jsonBlock(show, 'What the worker shows')}`}
 </section>
-<section aria-labelledby="h-payload"><h2 id="h-payload">${state === 'approved' ? 'Approved payload' : 'Payload'}</h2>
-<div class="full">${jsonBlock(task.payload, 'Payload')}${besides(task)}</div></section>
-</div>
-<div class="decide" data-live="decide">${isOpen ? decide(approval, visit) : nothing}</div>`,
+${before(task, earlier, now)}
+</div>`,
   }
+}
+
+function ruleLink(id: string): Html {
+  return html`<a href="${itemPath('policies/rules', id)}">${line(id, 80)}</a>`
+}
+
+function nextLink(next: ApprovalView | undefined): Content {
+  if (next === undefined) return html`<p><a href="/console/approvals">No other approvals are waiting</a></p>`
+  const path = link(itemPath('approvals', next.task_id), { n: next.n > 1 ? next.n : undefined })
+  return html`<p><a class="button primary" href="${path}" data-key="a">Next: ${line(titleOf(next.task), 60)}</a></p>`
+}
+
+/** What the same agent asked for before, and what became of it. */
+function before({ owner, type }: ApprovalView['task'], earlier: readonly ApprovalView[], now: number): Html {
+  const who = `${owner.kind}:${owner.id}`
+  return html`<section aria-labelledby="h-before"><h2 id="h-before">What this agent did before</h2>
+${
+  earlier.length === 0
+    ? html`<p class="soft">This is its first approval of this type.</p>`
+    : html`<ul class="log">${earlier.map(
+        ({ task_id, n, state, asked_at, decided_by, task }) =>
+          html`<li><span class="when">${time(asked_at, now)}</span><span class="status approval-${state}">${state}</span><a class="clip" href="${link(itemPath('approvals', task_id), { n: n > 1 ? n : undefined })}">${line(task.summary ?? peek(task), 80)}</a>${decided_by !== null && html`<span class="soft">by ${principal(decided_by)}</span>`}</li>`,
+      )}</ul>`
+}
+<p><a href="${tasksWith(`${taskQuery('agent', who)} ${taskQuery('type', type)}`)}">All its tasks of this type</a></p></section>`
 }
 
 /** The notice. To a person whose decision came second it shows the first one. */
@@ -140,6 +176,8 @@ ${form(
 <label for="payload">Payload</label><textarea id="payload" name="payload" rows="${Math.min(24, payload.split('\n').length + 1)}" spellcheck="false" aria-describedby="payload-hint">${isEdited ? typed('payload') : payload}</textarea>
 ${hidden({ payload_mark: payloadHash(payload) })}
 <p class="hint" id="payload-hint">The task runs with the changed payload. The rules are checked again, and the difference is recorded.</p>
+<button class="button small" formaction="${action('preview')}">Show the changes</button>
+${isEdited && edits(task.payload, typed('payload'))}
 </details>
 <button class="button primary solid" data-key="a">Approve</button>`,
   'approve',
@@ -153,6 +191,15 @@ ${form(
   'deny',
 )}
 </section>`
+}
+
+/** The difference between the payload and what was typed, if that is JSON. */
+function edits(payload: unknown, typed: string): Content {
+  try {
+    return payloadDiff(payload, parseJson(typed))
+  } catch {
+    return html`<p class="notice bad">The payload is not valid JSON yet.</p>`
+  }
 }
 
 const answerShape = z.looseObject({

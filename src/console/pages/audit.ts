@@ -13,9 +13,11 @@ import {
   line,
   pager,
   statusOf,
+  table,
+  tableRow,
   time,
 } from '../components.ts'
-import { link, textIn } from '../fields.ts'
+import { instantIn, link, textIn } from '../fields.ts'
 import { page, type Reply, type Visit } from '../visit.ts'
 
 type Answer = z.output<typeof listAudit.output>
@@ -32,11 +34,10 @@ export const auditRoutes = [page('/audit', showAudit)]
 async function showAudit({ call, query, now }: Visit): Promise<Reply> {
   const filter = filterIn(query)
   const cursor = textIn(query, 'cursor')
-  const { from, to } = filter
   const found = await call(listAudit, {
     ...filter,
-    from: instantOf(from),
-    to: instantOf(to),
+    from: instantIn(query, 'from'),
+    to: instantIn(query, 'to'),
     cursor,
     limit: PAGE,
   }).catch((error: unknown) => {
@@ -53,7 +54,7 @@ async function showAudit({ call, query, now }: Visit): Promise<Reply> {
     body: html`${heading('Audit log')}
 ${faultBox(fault)}
 ${filterForm(filter)}
-${events.length === 0 && fault === undefined ? none(filter, next_cursor) : html`<ul class="cards">${events.map((event) => card(event, now))}</ul>`}
+${events.length === 0 && fault === undefined ? none(filter, next_cursor) : eventTable(events, now)}
 ${pager(
   cursor !== undefined && html`<a class="button" href="${link(LIST, filter)}">Newest</a>`,
   next_cursor !== null &&
@@ -70,13 +71,6 @@ function filterIn(query: URLSearchParams): Filter {
     from: textIn(query, 'from'),
     to: textIn(query, 'to'),
   }
-}
-
-/** Browsers send `2026-01-31T09:30`. The page shows times in UTC, so that is the zone. */
-function instantOf(local: string | undefined): string | undefined {
-  return local !== undefined && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(local)
-    ? `${local.length === 16 ? `${local}:00` : local}Z`
-    : local
 }
 
 function filterForm(filter: Filter): Html {
@@ -105,19 +99,40 @@ function none(filter: Filter, next: string | null): Html {
   return empty('There are no events yet.', 'Refused requests, changes by admins and sign-ins appear here.')
 }
 
-function card(event: Event, now: number): Html {
-  const { severity, principal, subject, reason, ip, user_agent, request_id, key_id, details } = event
+const COLUMNS = [
+  { label: 'When', kind: 'tight' },
+  { label: 'Event', kind: 'tight' },
+  { label: 'Severity', kind: 'tight', isExtra: true },
+  { label: 'Principal' },
+  { label: 'Subject' },
+  { label: 'Reason', kind: 'wide', isExtra: true },
+  { label: 'Address', kind: 'tight', isExtra: true },
+  { label: 'More', kind: 'tight' },
+] as const
+
+function eventTable(events: readonly Event[], now: number): Html {
+  const row = (event: Event) =>
+    tableRow(event.id, COLUMNS, [
+      html`${time(event.at, now)}<span class="row-sub">${exact(event.at)}</span>`,
+      event.event.replaceAll('_', ' '),
+      html`<span class="status audit-${event.severity}">${event.severity}</span>`,
+      event.principal !== null && line(event.principal, 100),
+      event.subject !== null && line(event.subject, 100),
+      event.reason !== null && line(event.reason, 200),
+      event.ip !== null && line(event.ip, 60),
+      more(event),
+    ])
+  return table('Events', COLUMNS, events.map(row))
+}
+
+function more({ severity, reason, ip, user_agent, request_id, key_id, details }: Event): Html {
   const fact = (name: string, value: string | null) => value !== null && { name, value: line(value, 300) }
-  return html`<li class="card"><div class="card-head"><h2>${event.event.replaceAll('_', ' ')}</h2><span class="status audit-${severity}">${severity}</span></div>
-<p class="soft">${time(event.at, now)} <span class="exact">${exact(event.at)}</span></p>
-${facts([
-  fact('Principal', principal),
-  fact('Subject', subject),
-  fact('Reason', reason),
-  fact('Address', ip),
-  fact('User agent', user_agent),
-  fact('Request', request_id),
-  fact('Key', key_id),
-])}
-${Object.keys(details).length > 0 && html`<details><summary>Details</summary>${jsonBlock(details, 'Details')}</details>`}</li>`
+  return html`<details><summary>Details</summary>${facts([
+    fact('Severity', severity),
+    fact('Reason', reason),
+    fact('Address', ip),
+    fact('User agent', user_agent),
+    fact('Request', request_id),
+    fact('Key', key_id),
+  ])}${Object.keys(details).length > 0 && jsonBlock(details, 'Details')}</details>`
 }

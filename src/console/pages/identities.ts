@@ -2,9 +2,9 @@ import type { IdentityView } from '../../features/identities/operations.ts'
 import { listIdentities, putIdentity, removeIdentity } from '../../features/identities/operations.ts'
 import { IDENTITY_ROLES } from '../../features/identities/record.ts'
 import { type Html, html } from '../../util/html.ts'
-import { facts, form, identifier, line, principal, time } from '../components.ts'
+import { command, form, line, principal, table, tableRow, time } from '../components.ts'
 import { itemPath, textIn } from '../fields.ts'
-import { RECORDS_PER_PAGE, recordList } from '../record-list.ts'
+import { RECORDS_PER_PAGE, recordAction, recordList } from '../record-list.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 const LIST = '/console/identities'
@@ -32,7 +32,7 @@ export const identityRoutes = [
 ]
 
 async function showIdentities(visit: Visit): Promise<Reply> {
-  const { call, query, token, now } = visit
+  const { call, query, may } = visit
   const cursor = textIn(query, 'cursor')
   const { identities, next_cursor } = await call(listIdentities, { limit: RECORDS_PER_PAGE, cursor })
   return recordList(visit, {
@@ -40,9 +40,12 @@ async function showIdentities(visit: Visit): Promise<Reply> {
     section: 'identities',
     path: LIST,
     about: 'People who can sign in here through the identity provider, if ASYNCGATE_OIDC_ISSUER is set.',
-    forms: putForm(visit),
-    cards: identities.map((identity) => card(identity, token, now)),
-    none: ['There are no identities.', 'People sign in with their own keys.'],
+    forms: may('manage') && putForm(visit),
+    records: identities.length === 0 ? undefined : identityTable(identities, visit),
+    none: [
+      'There are no identities.',
+      html`People sign in with their own keys. Map an email address of the identity provider to a person:${command('npx asyncgate identities put --email ann@example.com --principal human:ann --role operator')}`,
+    ],
     next_cursor,
   })
 }
@@ -64,20 +67,37 @@ function putForm({ form: sent, token, fault }: Visit): Html {
   )}</details>`
 }
 
-function card(identity: IdentityView, token: string, now: number): Html {
-  const { identity_id, email, issuer, subject, role, scopes, updated_at, updated_by } = identity
-  return html`<li class="card"><div class="card-head"><h2>${line(email ?? subject ?? '', 100)}</h2></div>
-${facts([
-  { name: 'Signs in as', value: principal(identity.principal) },
-  { name: 'Role', value: role },
-  scopes !== null && { name: 'Scopes', value: scopes.join(', ') },
-  issuer !== null && { name: 'Issuer', value: line(issuer, 200) },
-  { name: 'Identity', value: identifier(identity_id) },
-  { name: 'Changed', value: html`${time(updated_at, now)} by ${line(updated_by, 80)}` },
-])}
-<details><summary>Remove</summary>${form(
-    token,
-    `${itemPath('identities', identity_id)}/remove`,
-    html`<p>The person can no longer sign in in this way. Their sign-ins, and the access tokens that they have granted, end within a second.</p><button class="button danger">Remove</button>`,
-  )}</details></li>`
+const COLUMNS = [
+  { label: 'Identity' },
+  { label: 'Signs in as' },
+  { label: 'Role', kind: 'tight' },
+  { label: 'Issuer', kind: 'wide', isExtra: true },
+  { label: 'Changed', kind: 'tight', isExtra: true },
+  { label: 'Change', kind: 'tight' },
+] as const
+
+function identityTable(identities: readonly IdentityView[], { token, now, may }: Visit): Html {
+  const row = (identity: IdentityView) => {
+    const { identity_id, email, issuer, subject, role, scopes, updated_at, updated_by } = identity
+    const name = line(email ?? subject ?? '', 100)
+    return tableRow(identity_id, COLUMNS, [
+      name,
+      principal(identity.principal),
+      html`${role}${scopes !== null && html`<span class="row-sub">${scopes.join(', ')}</span>`}`,
+      issuer !== null && line(issuer, 200),
+      html`${time(updated_at, now)}<span class="row-sub">by ${line(updated_by, 80)}</span>`,
+      may('manage') &&
+        recordAction(
+          'Remove',
+          name,
+          form(
+            token,
+            `${itemPath('identities', identity_id)}/remove`,
+            html`<p>The person can no longer sign in in this way. Their sign-ins, and the access tokens that they have granted, end within a second.</p><button class="button danger solid">Remove</button>`,
+          ),
+          'danger',
+        ),
+    ])
+  }
+  return table('Identities', COLUMNS, identities.map(row))
 }

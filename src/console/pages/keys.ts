@@ -2,10 +2,21 @@ import type { z } from 'zod'
 import { SCOPE_DESCRIPTIONS, SCOPES } from '../../core/scopes.ts'
 import { createKey, type getKey, listKeys, revokeKey, rotateKey } from '../../features/keys/operations.ts'
 import { KEY_ROLES } from '../../features/keys/record.ts'
-import { type Html, html } from '../../util/html.ts'
-import { type Fact, facts, form, heading, identifier, line, principal, time } from '../components.ts'
+import { type Content, type Html, html } from '../../util/html.ts'
+import {
+  command,
+  facts,
+  form,
+  heading,
+  identifier,
+  line,
+  principal,
+  table,
+  tableRow,
+  time,
+} from '../components.ts'
 import { itemPath, textIn } from '../fields.ts'
-import { RECORDS_PER_PAGE, recordList } from '../record-list.ts'
+import { RECORDS_PER_PAGE, recordAction, recordList } from '../record-list.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 type Key = z.output<typeof getKey.output>
@@ -42,7 +53,7 @@ export const keyRoutes = [
 ]
 
 async function showKeys(visit: Visit): Promise<Reply> {
-  const { call, query, token, now } = visit
+  const { call, query, may } = visit
   const cursor = textIn(query, 'cursor')
   const { keys, next_cursor } = await call(listKeys, { limit: RECORDS_PER_PAGE, cursor })
   return recordList(visit, {
@@ -51,9 +62,12 @@ async function showKeys(visit: Visit): Promise<Reply> {
     path: LIST,
     about:
       'Requests with a key come from its principal, with its role. A revoked key is refused within a second.',
-    forms: createForm(visit),
-    cards: keys.map((key) => card(key, token, now)),
-    none: ['There are no keys.', 'Keys of the settings, such as ASYNCGATE_API_KEY, are not listed here.'],
+    forms: may('manage') && createForm(visit),
+    records: keys.length === 0 ? undefined : keyTable(keys, visit),
+    none: [
+      'There are no keys.',
+      html`Keys of the settings, such as ASYNCGATE_API_KEY, are not listed here. Create one here, or on the command line:${command('npx asyncgate keys create --principal agent:planner --role agent')}`,
+    ],
     next_cursor,
   })
 }
@@ -79,44 +93,65 @@ function createForm({ form: sent, token, fault }: Visit): Html {
   )}</details>`
 }
 
-function card(key: Key, token: string, now: number): Html {
-  const { key_id, state } = key
+const COLUMNS = [
+  { label: 'Principal' },
+  { label: 'Role', kind: 'tight' },
+  { label: 'State', kind: 'tight' },
+  { label: 'Key', isExtra: true },
+  { label: 'Limited to', isExtra: true },
+  { label: 'Last used', kind: 'tight' },
+  { label: 'Created', kind: 'tight', isExtra: true },
+  { label: 'Ends', kind: 'tight', isExtra: true },
+  { label: 'Change', kind: 'tight' },
+] as const
+
+function keyTable(keys: readonly Key[], visit: Visit): Html {
+  const { now } = visit
+  const row = (key: Key) => {
+    const end = key.revoked_at ?? key.expires_at
+    return tableRow(key.key_id, COLUMNS, [
+      html`${principal(key.principal)}${key.name !== null && html`<span class="row-sub">${line(key.name, 100)}</span>`}`,
+      key.role,
+      html`<span class="status key-${key.state}">${key.state}</span>`,
+      identifier(`${key.prefix}_${key.key_id}`),
+      limits(key),
+      key.last_used_at === null ? html`<span class="soft">never</span>` : time(key.last_used_at, now),
+      html`${time(key.created_at, now)}<span class="row-sub">by ${line(key.created_by, 80)}</span>`,
+      end === null ? html`<span class="soft">never</span>` : time(end, now),
+      key.state === 'active' && changes(key, visit),
+    ])
+  }
+  return table('Keys', COLUMNS, keys.map(row))
+}
+
+function limits({ scopes, capabilities }: Key): Content {
+  return [...(scopes ?? []), ...(capabilities ?? [])].map(
+    (name) => html`<span class="chip">${line(name, 60)}</span> `,
+  )
+}
+
+function changes({ key_id }: Key, { token, may }: Visit): Content {
+  if (!may('manage')) return false
   const path = itemPath('keys', key_id)
-  return html`<li class="card"><div class="card-head"><h2>${principal(key.principal)}</h2><span class="status key-${state}">${state}</span></div>
-<p class="soft">${key.role}${key.name !== null && html`, ${line(key.name, 100)}`}</p>
-${facts([
-  { name: 'Key', value: identifier(`${key.prefix}_${key_id}`) },
-  ...limits(key),
-  { name: 'Created', value: html`${time(key.created_at, now)} by ${line(key.created_by, 80)}` },
-  key.expires_at !== null && { name: 'Expires', value: time(key.expires_at, now) },
-  key.revoked_at !== null && {
-    name: 'Revoked',
-    value: html`${time(key.revoked_at, now)} by ${line(key.revoked_by ?? '', 80)}`,
-  },
-  { name: 'Last used', value: key.last_used_at === null ? 'never' : time(key.last_used_at, now) },
-])}
-${state === 'active' && controls(token, path)}</li>`
-}
-
-function limits({ scopes, capabilities }: Key): Fact[] {
-  return [
-    ...(scopes === null ? [] : [{ name: 'Scopes', value: scopes.join(', ') }]),
-    ...(capabilities === null ? [] : [{ name: 'Capabilities', value: line(capabilities.join(', '), 200) }]),
-  ]
-}
-
-function controls(token: string, path: string): Html {
-  return html`<details><summary>Rotate</summary>${form(
-    token,
-    `${path}/rotate`,
-    html`<label>Hours that the old key stays valid <input name="hours" type="number" min="0" max="8760" value="24"></label>
+  return html`<span class="row-buttons">${recordAction(
+    'Rotate',
+    key_id,
+    form(
+      token,
+      `${path}/rotate`,
+      html`<label>Hours that the old key stays valid <input name="hours" type="number" min="0" max="8760" value="24"></label>
 <button class="button">Create the replacement</button>`,
-  )}</details>
-<details><summary>Revoke</summary>${form(
-    token,
-    `${path}/revoke`,
-    html`<p>Programs that use the key are refused within a second.</p><button class="button danger">Revoke key</button>`,
-  )}</details>`
+    ),
+  )}${recordAction(
+    'Revoke',
+    key_id,
+    form(
+      token,
+      `${path}/revoke`,
+      html`<p>Programs that use the key are refused within a second.</p><button class="button danger solid">Revoke key</button>`,
+    ),
+    'danger',
+  )}</span>`
 }
 
 /** The only page that contains the secret of a key. */

@@ -3,8 +3,21 @@ import { QUOTAS } from '../../core/settings.ts'
 import { getLimits, setLimits } from '../../features/limits/operations.ts'
 import { TIERS } from '../../features/limits/tiers.ts'
 import { type Html, html } from '../../util/html.ts'
-import { facts, faultBox, form, heading, identifier, line, notice, statusOf, time } from '../components.ts'
-import { link, textIn } from '../fields.ts'
+import {
+  count,
+  facts,
+  faultBox,
+  form,
+  heading,
+  identifier,
+  line,
+  notice,
+  statusOf,
+  table,
+  tableRow,
+  time,
+} from '../components.ts'
+import { integerIn, link, textIn } from '../fields.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 type Limits = z.output<typeof getLimits.output>
@@ -20,7 +33,8 @@ export const limitsRoutes = [
     '/limits',
     async ({ call, form: sent }) => {
       const tier = textIn(sent, 'tier')
-      const quotas = QUOTAS.map((name) => [name, numberIn(textIn(sent, name))])
+      // An empty field returns to the setting of the server.
+      const quotas = QUOTAS.map((name) => [name, integerIn(sent, name) ?? null])
       const { tenant_id } = await call(setLimits, {
         tenant: textIn(sent, 'tenant'),
         tier: tier === NO_TIER ? null : tier,
@@ -31,12 +45,6 @@ export const limitsRoutes = [
     showLimits,
   ),
 ]
-
-/** An empty field returns to the setting of the server. Other texts are left to the operation, which refuses them. */
-function numberIn(given: string | undefined): number | string | null {
-  if (given === undefined) return null
-  return /^-?\d{1,15}$/.test(given) ? Number(given) : given
-}
 
 async function showLimits(visit: Visit): Promise<Reply> {
   const { call, query, form: sent, now, fault } = visit
@@ -49,7 +57,7 @@ async function showLimits(visit: Visit): Promise<Reply> {
     body: html`${heading('Limits')}
 ${notice(query)}
 ${faultBox(fault)}
-<form method="get"><label for="of">Tenant</label><input id="of" name="tenant" maxlength="255" value="${limits.tenant_id}"><button class="button">Show</button></form>
+<form class="inline" method="get" role="search" aria-label="Choose a tenant"><label for="of">Tenant</label><input id="of" name="tenant" maxlength="255" value="${limits.tenant_id}"><button class="button">Show</button></form>
 ${facts([
   { name: 'Tier', value: limits.tier ?? 'none: the settings of the server apply' },
   { name: 'Rate limits', value: limits.enabled ? 'enabled' : 'disabled on this server' },
@@ -59,21 +67,46 @@ ${facts([
   },
 ])}
 ${rates(limits, now)}
-<table><thead><tr><th>Quota</th><th>Limit</th><th>Used</th></tr></thead><tbody>${limits.quotas.map(
-      ({ quota, limit, used }) =>
-        html`<tr><td><code>${quota}</code></td><td>${limit < 0 ? 'none' : limit}</td><td>${used ?? ''}</td></tr>`,
-    )}</tbody></table>
-${limits.set !== null && setForm(visit, limits)}
+<h2>Quotas</h2>
+${quotaTable(limits)}
+${limits.set !== null && visit.may('manage') && setForm(visit, limits)}
 <p><a class="button" href="${link('/console/audit', { event: 'rate_limit_exceeded' })}">Refused calls</a></p>`,
   }
 }
 
+const QUOTA_COLUMNS = [
+  { label: 'Quota', kind: 'wide' },
+  { label: 'Limit', kind: 'number' },
+  { label: 'Used', kind: 'number' },
+] as const
+
+function quotaTable({ quotas }: Limits): Html {
+  const row = ({ quota, limit, used }: Limits['quotas'][number]) =>
+    tableRow(quota, QUOTA_COLUMNS, [
+      html`<code>${quota}</code>`,
+      limit < 0 ? 'none' : count(limit),
+      used !== null && count(used),
+    ])
+  return table('Quotas', QUOTA_COLUMNS, quotas.map(row))
+}
+
+const RATE_COLUMNS = [
+  { label: 'Calls of', kind: 'wide' },
+  { label: 'Limit', kind: 'tight' },
+  { label: 'Left', kind: 'number' },
+  { label: 'All available', kind: 'tight' },
+] as const
+
 function rates({ rate_limits }: Limits, now: number): Html | false {
   if (rate_limits.length === 0) return false
-  return html`<table><thead><tr><th>Calls</th><th>Limit</th><th>Left</th><th>All available</th></tr></thead><tbody>${rate_limits.map(
-    ({ bucket, limit, window, remaining, reset_at }) =>
-      html`<tr><td>${identifier(bucket)}</td><td>${limit} per ${window}</td><td>${remaining}</td><td>${time(reset_at, now)}</td></tr>`,
-  )}</tbody></table>`
+  const row = ({ bucket, limit, window, remaining, reset_at }: Limits['rate_limits'][number]) =>
+    tableRow(bucket, RATE_COLUMNS, [
+      identifier(bucket),
+      `${count(limit)} per ${window}`,
+      count(remaining),
+      time(reset_at, now),
+    ])
+  return html`<h2>Rate limits</h2>${table('Rate limits', RATE_COLUMNS, rate_limits.map(row))}`
 }
 
 function setForm({ token, fault, form: sent }: Visit, { tenant_id, tier, quotas }: Limits): Html {

@@ -8,9 +8,9 @@ import {
   revokeTokens,
 } from '../../features/oauth/operations.ts'
 import { type Html, html } from '../../util/html.ts'
-import { facts, form, identifier, line, time } from '../components.ts'
+import { command, form, identifier, line, table, tableRow, time } from '../components.ts'
 import { itemPath, textIn } from '../fields.ts'
-import { RECORDS_PER_PAGE, recordList } from '../record-list.ts'
+import { RECORDS_PER_PAGE, recordAction, recordList } from '../record-list.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 
 type Client = z.output<typeof createOauthClient.output>
@@ -49,7 +49,7 @@ export const oauthClientRoutes = [
 ]
 
 async function showClients(visit: Visit): Promise<Reply> {
-  const { call, query, token, now } = visit
+  const { call, query, token, may } = visit
   const cursor = textIn(query, 'cursor')
   const { clients, next_cursor } = await call(listOauthClients, { limit: RECORDS_PER_PAGE, cursor })
   return recordList(visit, {
@@ -58,10 +58,15 @@ async function showClients(visit: Visit): Promise<Reply> {
     path: LIST,
     about:
       'Programs that a person can allow to get access tokens from this server, if ASYNCGATE_OAUTH_SERVER is set.',
-    forms: html`${createForm(visit)}
+    forms:
+      may('manage') &&
+      html`${createForm(visit)}
 ${revokeForm(token)}`,
-    cards: clients.map((client) => card(client, token, now)),
-    none: ['There are no clients.', 'Clients that use the URL of a metadata document need no registration.'],
+    records: clients.length === 0 ? undefined : clientTable(clients, visit),
+    none: [
+      'There are no clients.',
+      html`Clients that use the URL of a metadata document need no registration. Register another one here, or on the command line:${command('npx asyncgate oauth create-client --name my-app --redirect http://127.0.0.1:3000/callback')}`,
+    ],
     next_cursor,
   })
 }
@@ -99,19 +104,36 @@ function revokeForm(token: string): Html {
   )}</details>`
 }
 
-function card(client: Client, token: string, now: number): Html {
-  const { client_id, client_name, principal_kind, scopes, redirect_uris, created_at, created_by } = client
-  return html`<li class="card"><div class="card-head"><h2>${line(client_name, 100)}</h2></div>
-${facts([
-  { name: 'Client id', value: identifier(client_id) },
-  { name: 'Speaks for', value: principal_kind },
-  { name: 'Scopes', value: scopes.join(', ') },
-  { name: 'Redirects to', value: redirect_uris.map((uri) => html`<div>${line(uri, 200)}</div>`) },
-  { name: 'Registered', value: html`${time(created_at, now)} by ${line(created_by, 80)}` },
-])}
-<details><summary>Remove</summary>${form(
-    token,
-    `${itemPath('clients', client_id)}/remove`,
-    html`<p>All of its tokens end within a second.</p><button class="button danger">Remove client</button>`,
-  )}</details></li>`
+const COLUMNS = [
+  { label: 'Client' },
+  { label: 'Speaks for', kind: 'tight' },
+  { label: 'Scopes', isExtra: true },
+  { label: 'Redirects to', kind: 'wide', isExtra: true },
+  { label: 'Registered', kind: 'tight' },
+  { label: 'Change', kind: 'tight' },
+] as const
+
+function clientTable(clients: readonly Client[], { token, now, may }: Visit): Html {
+  const row = (client: Client) => {
+    const { client_id, client_name, principal_kind, scopes, redirect_uris, created_at, created_by } = client
+    return tableRow(client_id, COLUMNS, [
+      html`${line(client_name, 100)}<span class="row-sub">${identifier(client_id)}</span>`,
+      principal_kind,
+      scopes.map((scope) => html`<span class="chip">${scope}</span> `),
+      redirect_uris.map((uri) => html`<div>${line(uri, 200)}</div>`),
+      html`${time(created_at, now)}<span class="row-sub">by ${line(created_by, 80)}</span>`,
+      may('manage') &&
+        recordAction(
+          'Remove',
+          line(client_name, 60),
+          form(
+            token,
+            `${itemPath('clients', client_id)}/remove`,
+            html`<p>All of its tokens end within a second.</p><button class="button danger solid">Remove client</button>`,
+          ),
+          'danger',
+        ),
+    ])
+  }
+  return table('OAuth clients', COLUMNS, clients.map(row))
 }

@@ -8,10 +8,12 @@ import {
   removePolicy,
   removeRedactionPattern,
 } from '../../features/policies/policies.ts'
+import { previewPolicy } from '../../features/policies/preview-policy.ts'
 import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
 import { type Tested, testPolicy } from '../../features/policies/test-policy.ts'
 import { type Content, type Html, html } from '../../util/html.ts'
 import {
+  command,
   empty,
   faultBox,
   form,
@@ -21,13 +23,19 @@ import {
   line,
   notice,
   statusOf,
+  table,
+  tableRow,
   time,
 } from '../components.ts'
 import { type Fields, jsonIn, textIn } from '../fields.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
-import { draftOf, policyPage, rulePath } from './policy.ts'
+import { actionName, draftOf, type Edited, policyPage, rulePath } from './policy.ts'
+import { ruleInFields } from './policy-form.ts'
 
 const LIST = '/console/policies'
+
+/** The newest tasks that a rule is tried on. */
+const MAX_PREVIEWED = 500
 
 export const policyRoutes = [
   page('/policies', showAll),
@@ -59,18 +67,18 @@ export const policyRoutes = [
     ({ call, form }) => saved(call(removeRedactionPattern, { name: textIn(form, 'name') }), 'removed'),
     showAll,
   ),
-  page('/policies/new', showNew),
-  action('/policies/new', async ({ call, form }) => saved(call(putPolicy, ruleIn(form))), showNew),
+  page('/policies/new', showEditor),
+  action('/policies/new', (visit) => saveOrPreview(visit, ruleIn(visit.form)), showEditor),
   // Below their own path, because a rule may have any of the names above.
-  page('/policies/rules/{id}', showOne),
+  page('/policies/rules/{id}', showEditor),
   action(
     '/policies/rules/{id}',
-    async ({ call, params: { id }, form }) => {
-      const rule = ruleIn(form)
-      if (rule.id !== id) throw invalid('id', 'cannot be changed; create a new rule instead')
-      return saved(call(putPolicy, rule))
+    async (visit) => {
+      const rule = ruleIn(visit.form)
+      if (rule.id !== visit.params.id) throw invalid('id', 'cannot be changed; create a new rule instead')
+      return saveOrPreview(visit, rule)
     },
-    showOne,
+    showEditor,
   ),
   action('/policies/enable', async ({ call, form }) => {
     const rule = await call(getPolicy, { id: form.get('id') ?? '' })
@@ -90,23 +98,33 @@ async function saved(change: Promise<object>, notice = 'saved'): Promise<Reply> 
   return redirect(LIST, { notice })
 }
 
+/** The rule of the form, or of the JSON beside it. */
 function ruleIn(form: URLSearchParams): Fields {
+  if (!form.has('rule')) return ruleInFields(form)
   const rule = jsonIn(form, 'rule')
   if (typeof rule !== 'object' || rule === null || Array.isArray(rule))
     throw invalid('rule', 'is not an object')
   return { ...rule }
 }
 
-async function showNew(visit: Visit): Promise<Reply> {
-  return policyPage(undefined, visit)
+async function saveOrPreview(visit: Visit, rule: Fields): Promise<Reply> {
+  if (visit.form.get('do') !== 'preview') return saved(visit.call(putPolicy, rule))
+  const preview = await visit.call(previewPolicy, { rule, limit: MAX_PREVIEWED })
+  // Both sides of the editor show the rule that was tried out.
+  return showEditor({ ...visit, form: new URLSearchParams() }, { rule, preview })
 }
 
-async function showOne(visit: Visit): Promise<Reply> {
-  return policyPage(await visit.call(getPolicy, { id: visit.params.id }), visit)
+async function showEditor(visit: Visit, edited: Pick<Edited, 'rule' | 'preview'> = {}): Promise<Reply> {
+  const { call, params } = visit
+  const [rule, { patterns }] = await Promise.all([
+    params.id === undefined ? undefined : call(getPolicy, { id: params.id }),
+    call(listRedactionPatterns, {}),
+  ])
+  return policyPage(rule, { ...edited, patterns }, visit)
 }
 
 async function showAll(visit: Visit, test?: Tested): Promise<Reply> {
-  const { call, query, fault } = visit
+  const { call, query, fault, may } = visit
   const [{ policies, defaults }, { patterns }] = await Promise.all([
     call(listPolicies, {}),
     call(listRedactionPatterns, {}),
@@ -115,41 +133,63 @@ async function showAll(visit: Visit, test?: Tested): Promise<Reply> {
     title: 'Policies',
     section: 'policies',
     status: statusOf(fault),
-    body: html`${heading('Policies', html`<a class="button primary" href="/console/policies/new">New rule</a>`)}
+    body: html`${heading('Policies', may('manage') && html`<a class="button primary" href="/console/policies/new">New rule</a>`)}
 ${notice(query)}
 ${faultBox(fault)}
 <p class="soft">Rules are evaluated from the top; the first that allows, blocks or requires approval decides. The default for tasks is ${actionName(defaults.plain)}, for calls of upstream tools ${actionName(defaults.upstream)}.</p>
 ${
   policies.length === 0
-    ? empty('There are no rules.', 'Only the defaults apply.')
-    : html`<ol class="rows rules">${policies.map((rule, i) => row(rule, i + 1, visit, test))}</ol>`
+    ? empty(
+        'There are no rules.',
+        html`Only the defaults apply. Add a rule here, or on the command line:${command("npx asyncgate policies set approve-deletes require-approval --tool 'delete*'")}`,
+      )
+    : table(
+        'Rules',
+        COLUMNS,
+        policies.map((rule, i) => row(rule, i + 1, visit, test)),
+      )
 }
 ${tester(visit, test)}
 ${patternsSection(patterns, visit)}`,
   }
 }
 
-function actionName(action: string): Html {
-  return html`<span class="status action-${action}">${action.replaceAll('_', ' ')}</span>`
+const COLUMNS = [
+  { label: 'Rule', kind: 'wide' },
+  { label: 'Action', kind: 'tight' },
+  { label: 'Applies to' },
+  { label: 'Priority', kind: 'number', isExtra: true },
+  { label: 'State', kind: 'tight', isExtra: true },
+  { label: 'Change', kind: 'tight' },
+] as const
+
+function row(rule: PolicyView, position: number, visit: Visit, test?: Tested): Html {
+  const { now } = visit
+  const { id, action, description, enabled, expires_at, priority, condition } = rule
+  const isExpired = expires_at !== null && Date.parse(expires_at) <= now
+  const isOff = !enabled || isExpired
+  return tableRow(
+    id,
+    COLUMNS,
+    [
+      html`<span class="rule-no">${position}</span> <a href="${rulePath(id)}">${line(id, 128)}</a>${description !== null && html`<span class="row-sub">${line(description, 200)}</span>`}`,
+      actionName(action),
+      html`${line(scopeWords(rule), 200)}${condition !== null && html` <span class="chip">condition</span>`}`,
+      priority,
+      html`${!enabled ? 'disabled' : isExpired ? 'expired' : 'enabled'}${expires_at !== null && html`<span class="expires">${isExpired ? 'expired' : 'expires'} ${time(expires_at, now)}</span>`}`,
+      changes(rule, visit),
+    ],
+    `${isOff ? ' off' : ''}${test?.rule_id === id ? ' hit' : ''}`,
+  )
 }
 
-function row(rule: PolicyView, position: number, { token, now }: Visit, test?: Tested): Html {
-  const { id, action, description, enabled, source, expires_at, priority } = rule
-  const isFixed = source !== 'api'
-  const isExpired = expires_at !== null && Date.parse(expires_at) <= now
-  return html`<li class="row rule${!enabled || isExpired ? ' off' : ''}${test?.rule_id === id ? ' hit' : ''}">
-<span class="rule-no">${position}</span>
-<a class="row-main" href="${rulePath(id)}"><span class="row-title">${line(id, 128)}</span><span class="row-sub">${line(description ?? scopeWords(rule), 200)}</span></a>
-<span class="row-why soft">${description !== null && line(scopeWords(rule), 160)}${rule.condition !== null && html` <span class="chip">condition</span>`}</span>
-<span class="row-state">${actionName(action)}</span>
-<span class="row-when soft">priority ${priority}${expires_at !== null && html`<span class="expires">${isExpired ? 'expired' : 'expires'} ${time(expires_at, now)}</span>`}${!enabled && html`<span class="expires">disabled</span>`}</span>
-<span class="row-buttons">${
-    isFixed
-      ? html`<span class="chip" title="Defined in the operator's file, and can only be changed there">fixed</span>`
-      : html`${form(token, '/console/policies/enable', html`${hidden({ id, enabled: enabled ? 'false' : 'true' })}<button class="button small">${enabled ? 'Disable' : 'Enable'}<span class="quiet"> ${line(id, 60)}</span></button>`)}
-<details class="sure"><summary class="button small danger">Remove<span class="quiet"> ${line(id, 60)}</span></summary>${form(token, '/console/policies/remove', html`${hidden({ id })}<button class="button small danger solid">Yes, remove it</button>`)}</details>`
-  }</span>
-</li>`
+function changes({ id, enabled, source }: PolicyView, { token, may }: Visit): Content {
+  if (source !== 'api') {
+    return html`<span class="chip" title="Defined in the operator's file, and can only be changed there">fixed</span>`
+  }
+  if (!may('manage')) return false
+  return html`<span class="row-buttons">${form(token, '/console/policies/enable', html`${hidden({ id, enabled: enabled ? 'false' : 'true' })}<button class="button small">${enabled ? 'Disable' : 'Enable'}<span class="quiet"> ${line(id, 60)}</span></button>`)}
+<details class="sure"><summary class="button small danger">Remove<span class="quiet"> ${line(id, 60)}</span></summary>${form(token, '/console/policies/remove', html`${hidden({ id })}<button class="button small danger solid">Yes, remove it</button>`)}</details></span>`
 }
 
 function scopeWords({ scope }: PolicyView): string {
@@ -186,12 +226,27 @@ ${considered.length > 0 && html`<ol class="log">${considered.map(({ id, applied,
 </div>`
 }
 
-function patternsSection(patterns: readonly PatternView[], { token, form: sent }: Visit): Html {
+const PATTERN_COLUMNS = [
+  { label: 'Pattern' },
+  { label: 'Matches', kind: 'wide' },
+  { label: 'Description', isExtra: true },
+  { label: 'State', kind: 'tight' },
+  { label: 'Change', kind: 'tight' },
+] as const
+
+function patternsSection(patterns: readonly PatternView[], visit: Visit): Html {
+  const { token, form: sent, may } = visit
   const typed = (name: string) => (sent.has('pattern') ? (sent.get(name) ?? '') : '')
   return html`<section aria-labelledby="h-patterns"><h2 id="h-patterns">Redaction patterns</h2>
 <p class="soft">Regular expressions in RE2 syntax, which rules with the action REDACT refer to by name.</p>
-<ul class="rows patterns">${patterns.map((pattern) => patternRow(pattern, token))}</ul>
-<details${typed('name') + typed('pattern') !== '' && html` open`}><summary>New pattern</summary>
+${table(
+  'Redaction patterns',
+  PATTERN_COLUMNS,
+  patterns.map((pattern) => patternRow(pattern, visit)),
+)}
+${
+  may('manage') &&
+  html`<details class="card"${typed('name') + typed('pattern') !== '' && html` open`}><summary>New pattern</summary>
 ${form(
   token,
   '/console/policies/patterns',
@@ -200,17 +255,21 @@ ${form(
 <label for="p-replacement">Replacement</label><input id="p-replacement" name="replacement" placeholder="[REDACTED]" value="${typed('replacement')}" autocomplete="off">
 <label for="p-description">Description</label><input id="p-description" name="description" value="${typed('description')}" autocomplete="off">
 <button class="button">Save pattern</button>`,
-)}</details></section>`
+)}</details>`
+}</section>`
 }
 
-function patternRow({ name, pattern, enabled, description, source }: PatternView, token: string): Html {
-  return html`<li class="row${enabled ? '' : ' off'}">
-<span class="row-main"><span class="row-title">${line(name, 64)}</span><code class="row-sub">${line(pattern, 300)}</code></span>
-<span class="row-why soft">${line(description ?? '', 200)}</span>
-<span class="row-buttons">${
-    source !== 'api'
-      ? html`<span class="chip">${source === 'file' ? 'fixed' : 'built in'}</span>`
-      : html`${form(token, '/console/policies/patterns/enable', html`${hidden({ name, enabled: enabled ? 'false' : 'true' })}<button class="button small">${enabled ? 'Disable' : 'Enable'}<span class="quiet"> ${line(name, 64)}</span></button>`)}${form(token, '/console/policies/patterns/remove', html`${hidden({ name })}<button class="button small danger">Remove<span class="quiet"> ${line(name, 64)}</span></button>`)}`
-  }</span>
-</li>`
+function patternRow(
+  { name, pattern, enabled, description, source }: PatternView,
+  { token, may }: Visit,
+): Html {
+  const fixed = html`<span class="chip">${source === 'file' ? 'fixed' : 'built in'}</span>`
+  const buttons = html`<span class="row-buttons">${form(token, '/console/policies/patterns/enable', html`${hidden({ name, enabled: enabled ? 'false' : 'true' })}<button class="button small">${enabled ? 'Disable' : 'Enable'}<span class="quiet"> ${line(name, 64)}</span></button>`)}${form(token, '/console/policies/patterns/remove', html`${hidden({ name })}<button class="button small danger">Remove<span class="quiet"> ${line(name, 64)}</span></button>`)}</span>`
+  return tableRow(name, PATTERN_COLUMNS, [
+    line(name, 64),
+    html`<code>${line(pattern, 300)}</code>`,
+    line(description ?? '', 200),
+    enabled ? 'enabled' : 'disabled',
+    source === 'api' ? may('manage') && buttons : fixed,
+  ])
 }

@@ -92,9 +92,11 @@ export function followLinkPage(path: string): Page {
 
 /** Hints for people. Those of the error table are for callers of the API. */
 const HINTS: Readonly<Record<string, string>> = {
-  NOT_FOUND: 'Use the navigation to continue.',
-  METHOD_NOT_ALLOWED: 'Use the navigation to continue.',
-  FORBIDDEN: 'A person with the required role has to do this.',
+  NOT_FOUND:
+    'The address may be wrong, or the page belongs to another version. Use the navigation to continue.',
+  METHOD_NOT_ALLOWED:
+    'This address only receives forms. If you have reloaded a page after sending a form, open the page again from the navigation.',
+  FORBIDDEN: 'Ask an admin to do this, or to give you the role that it requires.',
   TASK_NOT_FOUND: 'The address may be wrong, or the task has been deleted.',
 }
 
@@ -109,7 +111,7 @@ export function errorPage(fault: Fault): Page {
 <p>${HINTS[fault.code] ?? hint}</p>
 ${Array.isArray(settings) && html`<p>Settings: ${settings.map((name) => html`<code>${line(String(name))}</code> `)}</p>`}
 <p class="soft"><code>${fault.code}</code></p>
-<p><a class="button" href="/console">Show approvals</a></p>
+<p><a class="button" href="/console">Go to the first page</a></p>
 </div>`,
   }
 }

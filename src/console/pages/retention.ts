@@ -14,7 +14,7 @@ export const retentionRoutes = [
   }),
 ]
 
-async function showRetention({ call, token, now }: Visit): Promise<Reply> {
+async function showRetention({ call, token, now, may }: Visit): Promise<Reply> {
   const found = await call(getRetention, {})
   const { state, due, last_run } = found
   const more = due.more ? ' or more' : ''
@@ -38,12 +38,17 @@ ${facts([
   { name: 'Archived receipts', value: count(found.archived_receipts) },
   { name: 'Archive files', value: count(found.archive_files) },
 ])}
-${state === 'paused' ? button(token, 'resume', 'Resume') : html`${button(token, 'run', 'Run now')}${button(token, 'pause', 'Pause')}`}`,
+${may('manage') && html`<div class="actions">${state === 'paused' ? button(token, 'resume', 'Resume') : html`${button(token, 'run', 'Run now')}${button(token, 'pause', 'Pause')}`}</div>`}`,
   }
 }
 
 function button(token: string, value: string, label: string): Html {
-  return form(token, PAGE, html`<button class="button" name="action" value="${value}">${label}</button>`)
+  return form(
+    token,
+    PAGE,
+    html`<button class="button" name="action" value="${value}">${label}</button>`,
+    'inline',
+  )
 }
 
 function daysOf(days: number | null): string {

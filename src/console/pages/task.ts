@@ -1,45 +1,102 @@
-import { hash } from 'node:crypto'
-import type { z } from 'zod'
-import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
+import { Fault } from '../../core/errors.ts'
+import { isTerminal, type Status } from '../../core/transitions.ts'
 import { jsonText } from '../../engine/stored-json.ts'
-import type { listReceipts } from '../../features/receipts/list-receipts.ts'
+import { getReceipt } from '../../features/receipts/get-receipt.ts'
+import { listReceipts } from '../../features/receipts/list-receipts.ts'
+import { listLogs } from '../../features/tasks/list-logs.ts'
+import { getTask, getTaskProgress } from '../../features/tasks/read-task.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
+import { listTasks } from '../../features/tasks/task-search.ts'
 import { type Content, type Html, html, nothing } from '../../util/html.ts'
+import { visibleJson } from '../../util/untrusted-text.ts'
 import {
-  exact,
-  facts,
+  faultBox,
   form,
   heading,
-  identifier,
   jsonBlock,
   line,
   notice,
-  principal,
   status,
   statusOf,
   textBlock,
-  time,
 } from '../components.ts'
-import { itemPath, link } from '../fields.ts'
-import type { Page, Visit } from '../visit.ts'
+import { itemPath, textIn } from '../fields.ts'
+import { type FileReply, page, type Reply, unless, type Visit } from '../visit.ts'
+import { ATTEMPT_TYPES, attemptsIn, attemptTable } from './attempts.ts'
+import { cancellationSteps } from './cancellation.ts'
 import { openQuestion } from './question.ts'
+import { stateDiagram } from './state-diagram.ts'
+import { errorDetail } from './task-error.ts'
+import { type Relatives, taskFacts } from './task-facts.ts'
+import { logSection, progressSection, receiptSection } from './task-records.ts'
 import { titleOf } from './task-title.ts'
+import { imagesIn, valueViewer } from './value-viewer.ts'
 
 /** Update interval until the worker reports that it has stopped, which no event announces. */
 const STOPPING_SECONDS = 2
 
-type Receipts = Pick<z.output<typeof listReceipts.output>, 'receipts' | 'next_cursor'>
-type Progress = Readonly<Record<string, unknown>>
+/** Receipts and progress reports on the page of a task. */
+const ON_PAGE = 20
 
-/** The receipts are ordered newest first, the progress reports oldest first. */
-export function taskPage(
-  task: TaskView,
-  receipts: Receipts,
-  progress: readonly Progress[],
-  visit: Visit,
-): Page {
-  const { now, token, query, fault } = visit
+/** Log lines on the page of a task. */
+const LOG_LINES = 100
+
+export const taskRawRoutes = [
+  page('/tasks/{task_id}/payload', async (visit) => fileOf(visit, 'payload', (await taskOf(visit)).payload)),
+  page('/tasks/{task_id}/result', async (visit) => fileOf(visit, 'result', resultOf(await taskOf(visit)))),
+]
+
+function taskOf({ call, params: { task_id } }: Visit): Promise<TaskView> {
+  return call(getTask, { task_id })
+}
+
+function resultOf({ result }: TaskView): TaskView['payload'] {
+  if (result === undefined) throw new Fault('NOT_FOUND')
+  return result.error ?? result.result
+}
+
+/** A value as it is stored, or one of its images. A string is its text, everything else is JSON. */
+function fileOf({ params, query }: Visit, name: string, value: TaskView['payload']): FileReply {
+  const image = query.get('image')
+  if (image !== null) return imageOf(value, Number(image))
+  const isText = typeof value === 'string'
+  const saveAs = `${name}-${(params.task_id ?? '').slice(0, 8)}.${isText ? 'txt' : 'json'}`
+  const isSaved = query.get('download') !== null
+  return {
+    file: {
+      type: isSaved && !isText ? 'application/json' : 'text/plain; charset=utf-8',
+      content: isText ? value : jsonText(value),
+      ...(isSaved && { saveAs: saveAs.replace(/[^\w.-]/g, '') }),
+    },
+  }
+}
+
+function imageOf(value: unknown, n: number): FileReply {
+  const image = imagesIn(value)[n]
+  if (image === undefined) throw new Fault('NOT_FOUND')
+  return { file: { type: image.type, content: image.bytes } }
+}
+
+export async function showTask(visit: Visit): Promise<Reply> {
+  const { call, params, query, now, fault, may } = visit
+  const { task_id } = params
+  const logsFrom = textIn(query, 'logs')
+  const [task, receipts, steps, reports, logs] = await Promise.all([
+    call(getTask, { task_id }),
+    call(listReceipts, {
+      ...{ task_id, order: 'newest', limit: ON_PAGE },
+      since_receipt_id: textIn(query, 'receipts'),
+    }),
+    call(listReceipts, { task_id, receipt_types: ATTEMPT_TYPES, limit: 200 }),
+    call(getTaskProgress, { task_id, order: 'newest', limit: ON_PAGE, cursor: textIn(query, 'progress') }),
+    call(listLogs, { task_id, limit: LOG_LINES, cursor: logsFrom }),
+  ])
+  const relatives = await relativesOf(visit, task)
+  const attempts = attemptsIn(steps.receipts)
   const isStopping = task.cancellation !== undefined && task.cancellation.stopped_at === null
+  const passed = new Set<Status>(['queued'])
+  if (attempts.length > 0) passed.add('leased')
+  if (task.started_at !== null) passed.add('running')
   return {
     title: titleOf(task),
     section: 'tasks',
@@ -51,45 +108,89 @@ export function taskPage(
 ${heading(line(titleOf(task), 160), status(task.status))}
 ${task.summary !== null && html`<p class="lead">${line(task.summary, 500)}</p>`}
 ${notice(query)}
-${statusSteps(task)}
+${faultBox(task.question === null ? fault : undefined)}
 ${task.cancellation && cancellationSteps(task.cancellation, now)}
 ${openQuestion(task, visit)}
 ${progressOf(task)}
+</div>
+${may('cancel') ? actions(task, visit) : nothing}
 ${outcomeOf(task)}
-</div>
-${actions(task, token)}
+<section data-live="attempts" aria-labelledby="h-attempts"><h2 id="h-attempts">State and attempts</h2>
+${stateDiagram(task.status, passed)}
+${attempts.length > 0 && attemptTable(attempts, task.lease?.expires_at, now)}
+${attempts.length === 0 && html`<p class="soft">${task.hint === undefined ? 'No worker has claimed the task.' : line(task.hint, 500)}</p>`}
+${steps.next_cursor !== null && html`<p class="soft">Later attempts are in the receipts.</p>`}</section>
 <div class="columns">
-<section data-live="facts" aria-labelledby="h-facts"><h2 id="h-facts">Facts</h2>${factsOf(task, now)}</section>
-${payloadOf(task, query.get('have'))}
+<section data-live="facts" aria-labelledby="h-facts"><h2 id="h-facts">Facts</h2>${taskFacts(task, relatives, now)}</section>
+${payloadOf(task)}
 </div>
-${progressLog(progress, now)}
-${receiptsOf(task, receipts, visit)}`,
+${progressSection(task, reports, query, now)}
+${logSection(task, logs, logsFrom, now)}
+${receiptSection(task, receipts, query, now)}`,
   }
 }
 
-/** The payload. An open page names the version that it has, which updates then omit. */
-function payloadOf({ payload, body, inputs }: TaskView, known: string | null): Content {
-  const version = hash('sha256', jsonText([payload, body, inputs])).slice(0, 16)
-  if (version === known) return nothing
-  return html`<section data-live="payload" data-version="${version}" aria-labelledby="h-payload"><h2 id="h-payload">Payload</h2>${jsonBlock(payload, 'Payload')}
+const MAX_RELATIVES = 20
+
+/** The tasks that this one led to, and the one that it repeats. */
+async function relativesOf({ call, may }: Visit, task: TaskView): Promise<Relatives> {
+  const receipt = (receipt_id: string | null) =>
+    receipt_id === null || !may('receipts')
+      ? undefined
+      : unless('RECEIPT_NOT_FOUND', call(getReceipt, { receipt_id }), undefined)
+  const [children, cause, end] = await Promise.all([
+    call(listTasks, { query: `parent:${task.task_id}`, limit: MAX_RELATIVES }),
+    receipt(task.caused_by_receipt_id),
+    isTerminal(task.status) ? lastReceipt(call, task) : undefined,
+  ])
+  const follower = end === undefined ? undefined : await receipt(end)
+  return {
+    children: children.tasks,
+    repeats: cause?.task_id ?? null,
+    repeated_as: (follower?.children ?? []).flatMap(({ task_id, receipt_type }) =>
+      receipt_type === 'task.assigned' && task_id !== null ? [task_id] : [],
+    ),
+  }
+}
+
+async function lastReceipt(call: Visit['call'], { task_id }: TaskView): Promise<string | null> {
+  const receipt_types = ['task.completed', 'task.failed', 'task.canceled']
+  const { receipts } = await call(listReceipts, { task_id, receipt_types, order: 'newest', limit: 1 })
+  return receipts[0]?.receipt_id ?? null
+}
+
+function payloadOf({ task_id, payload, body, inputs }: TaskView): Html {
+  const path = `${itemPath('tasks', task_id)}/payload`
+  return html`<section data-live="payload" aria-labelledby="h-payload"><h2 id="h-payload">Payload</h2>${valueViewer('v-payload', 'Payload', payload, path)}
 ${body !== null && html`<h3>Body</h3>${textBlock(body, 'Body')}`}
-${Object.keys(asObject(inputs)).length > 0 && html`<h3>Inputs</h3>${jsonBlock(inputs, 'Inputs')}`}
+${isFilled(inputs) && html`<h3>Inputs</h3>${jsonBlock(inputs, 'Inputs')}`}
 </section>`
 }
 
-function actions({ task_id, status: state }: TaskView, token: string): Html {
+function isFilled(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0
+}
+
+function actions(task: TaskView, { token, form: sent, fault }: Visit): Html {
+  const { task_id, status: state } = task
   if (state === 'succeeded') return html`<div data-live="actions"></div>`
   const path = itemPath('tasks', task_id)
-  return html`<div data-live="actions" class="actions">${
-    isTerminal(state)
-      ? form(token, `${path}/retry`, html`<button class="button">Retry as a new task</button>`, 'inline')
-      : form(
-          token,
-          `${path}/cancel`,
-          html`<label class="quiet" for="reason">Reason</label><input id="reason" name="reason" placeholder="Reason (optional)" maxlength="500" autocomplete="off"><button class="button danger" data-key="c">Cancel task</button>`,
-          'inline',
-        )
-  }</div>`
+  if (isTerminal(state)) {
+    const payload = visibleJson(task.payload)
+    return html`<div data-live="actions" class="actions">${form(token, `${path}/retry`, html`<button class="button primary" data-key="r">Retry</button>`, 'inline')}
+<details${fault !== undefined && html` open`}><summary>Edit and retry</summary>${form(
+      token,
+      `${path}/retry`,
+      html`<label for="payload">Payload of the new task, as JSON</label><textarea id="payload" name="payload" rows="${Math.min(24, payload.split('\n').length + 1)}" spellcheck="false" required>${sent.get('payload') ?? payload}</textarea>
+<p class="hint">The new task has the same type, owner and other input. The rules are checked again.</p><button class="button primary">Retry with this payload</button>`,
+    )}</details></div>`
+  }
+  return html`<div data-live="actions" class="actions">${form(
+    token,
+    `${path}/cancel`,
+    html`<label class="quiet" for="reason">Reason</label><input id="reason" name="reason" placeholder="Reason (optional)" maxlength="500" autocomplete="off"><button class="button danger" data-key="c">Cancel task</button>`,
+    'inline',
+  )}</div>`
 }
 
 function progressOf({ progress, status: state }: TaskView): Content {
@@ -103,144 +204,12 @@ ${!isPercent && typeof message !== 'string' && jsonBlock(progress, 'Latest progr
 </section>`
 }
 
-function outcomeOf({ result }: TaskView): Content {
-  if (result === undefined) return nothing
-  return html`<section aria-labelledby="h-result"><h2 id="h-result">${result.error === null ? 'Result' : 'Error'}</h2>
-${result.error === null ? shown(result.result) : jsonBlock(result.error, 'Error')}
+function outcomeOf({ task_id, result }: TaskView): Html {
+  if (result === undefined) return html`<div data-live="outcome"></div>`
+  const path = `${itemPath('tasks', task_id)}/result`
+  return html`<section data-live="outcome" aria-labelledby="h-result"><h2 id="h-result">${result.error === null ? 'Result' : result.outcome === 'canceled' ? 'Canceled' : 'Error'}</h2>
+${result.error === null ? valueViewer('v-result', 'Result', result.result, path) : errorDetail(result.error)}
 ${result.artifacts !== null && html`<h3>Artifacts</h3>${jsonBlock(result.artifacts, 'Artifacts')}`}
+${result.how_to_retrieve && html`<p class="soft">The result is stored outside of the task. Download it from <code>${line(result.how_to_retrieve.download, 300)}</code> with your key.</p>`}
 </section>`
-}
-
-function shown(result: unknown): Html {
-  return typeof result === 'string' ? textBlock(result, 'Result') : jsonBlock(result, 'Result')
-}
-
-function factsOf(task: TaskView, now: number): Html {
-  const { session_id, lease, policy, labels } = task
-  return facts([
-    { name: 'Task', value: identifier(task.task_id) },
-    { name: 'Type', value: line(task.type) },
-    { name: 'Owner', value: principal(task.created_by) },
-    task.principal_ai !== task.created_by.id && { name: 'On behalf of', value: line(task.principal_ai) },
-    session_id !== null && {
-      name: 'Session',
-      value: html`<a href="${link('/console/tasks', { session_id })}">${line(session_id, 80)}</a>`,
-    },
-    { name: 'Created', value: time(task.created_at, now) },
-    { name: 'Updated', value: time(task.updated_at, now) },
-    task.next_eligible_at !== null && { name: 'Not before', value: time(task.next_eligible_at, now) },
-    lease && {
-      name: 'Worker',
-      value: html`${line(lease.worker_id, 80)} <span class="soft">lease ends ${time(lease.expires_at, now)}</span>`,
-    },
-    { name: 'Attempt', value: `${task.attempt + 1} of ${task.max_attempts}` },
-    task.expiry_count > 0 && { name: 'Expiries', value: `${task.expiry_count} of ${task.max_expiries}` },
-    { name: 'Priority', value: task.priority },
-    task.dead_letter === true && { name: 'Dead letter', value: 'yes: retries or expiries ran out' },
-    Object.keys(labels).length > 0 && {
-      name: 'Labels',
-      value: Object.entries(labels).map(
-        ([k, v]) => html`<span class="chip">${line(k, 64)}=${line(v, 64)}</span> `,
-      ),
-    },
-    task.parent_task_id !== null && {
-      name: 'Parent',
-      value: html`<a href="${itemPath('tasks', task.parent_task_id)}">${identifier(task.parent_task_id)}</a>`,
-    },
-    policy !== null && { name: 'Rule', value: jsonBlock(policy, 'Policy decision') },
-  ])
-}
-
-function progressLog(progress: readonly Progress[], now: number): Html {
-  if (progress.length === 0) return html`<div data-live="progress"></div>`
-  return html`<section data-live="progress" aria-labelledby="h-progress"><h2 id="h-progress">Progress reports</h2>
-<ol class="log">${progress.map(
-    (entry) =>
-      html`<li><span class="when">${typeof entry.updated_at === 'string' && time(entry.updated_at, now)}</span><span>${line(wordsOf(entry), 300)}</span></li>`,
-  )}</ol></section>`
-}
-
-function wordsOf({ updated_at: _, percent, message, ...rest }: Progress): string {
-  const words = [
-    typeof percent === 'number' && `${percent} %`,
-    typeof message === 'string' && message,
-    Object.keys(rest).length > 0 && JSON.stringify(rest),
-  ].filter((part) => part !== false)
-  return words.join(' · ')
-}
-
-function receiptsOf({ task_id }: TaskView, { receipts, next_cursor }: Receipts, { query, now }: Visit): Html {
-  const here = itemPath('tasks', task_id)
-  return html`<section data-live="receipts" aria-labelledby="h-receipts"><h2 id="h-receipts">Receipts, newest first</h2>
-${query.get('receipts') !== null && html`<p><a href="${here}">Newest receipts</a></p>`}
-<ol class="log">${receipts.map(
-    (receipt) =>
-      html`<li><span class="when" title="${exact(receipt.created_at)}">${time(receipt.created_at, now)}</span><span class="mono">${receipt.receipt_type}</span><span>${principal(receipt.from)} <span class="soft">to</span> ${principal(receipt.to)}</span><details><summary>Body</summary>${jsonBlock(receipt.body, `Body of receipt ${receipt.seq}`)}</details></li>`,
-  )}</ol>
-${next_cursor !== null && html`<p><a href="${link(here, { receipts: next_cursor })}">Older receipts</a></p>`}</section>`
-}
-
-function asObject(value: unknown): object {
-  return typeof value === 'object' && value !== null ? value : {}
-}
-
-interface Step {
-  readonly label: string
-  readonly state: 'done' | 'now' | 'next'
-  readonly detail?: Content
-}
-
-function steps(label: string, list: readonly Step[]): Html {
-  return html`<ol class="steps" aria-label="${label}">${list.map(
-    ({ label: name, state, detail }) =>
-      html`<li class="step-${state}"${state === 'now' && html` aria-current="step"`}><span class="step-name">${name}</span>${detail && html`<span class="step-detail">${detail}</span>`}</li>`,
-  )}</ol>`
-}
-
-const STATES: readonly Status[] = ['queued', 'leased', 'running']
-
-/** The states of a task, with the current one highlighted. */
-function statusSteps({ status, started_at }: Pick<TaskView, 'status' | 'started_at'>): Html {
-  const states: Status[] = isParked(status) ? [status, ...STATES] : [...STATES]
-  states.push(isTerminal(status) ? status : 'succeeded')
-  const at = states.indexOf(status)
-  /** A task can end without having had all of them. */
-  const isPassed = (name: Status) =>
-    !isTerminal(status) ||
-    name === 'queued' ||
-    started_at !== null ||
-    (name === 'leased' && status !== 'canceled')
-  return steps(
-    'States of the task',
-    states.map((name, i) => ({
-      label: isTerminal(name) && name !== status ? 'ended' : name.replaceAll('_', ' '),
-      state: i === at ? 'now' : i < at && isPassed(name) ? 'done' : 'next',
-    })),
-  )
-}
-
-/** The progress of a cancellation. */
-function cancellationSteps(
-  { requested_at, requested_by, reason, acknowledged_at, stopped_at }: NonNullable<TaskView['cancellation']>,
-  now: number,
-): Html {
-  const stateOf = (at: string | null, before: boolean) => (at !== null ? 'done' : before ? 'now' : 'next')
-  return html`<section aria-label="Cancellation">${steps('Cancellation', [
-    {
-      label: 'requested',
-      state: 'done',
-      detail: html`${time(requested_at, now)} by ${principal(requested_by)}${reason !== null && html`: ${line(reason)}`}`,
-    },
-    {
-      label: 'acknowledged',
-      state: stateOf(acknowledged_at, true),
-      detail:
-        acknowledged_at === null ? 'the worker has not acknowledged it yet' : time(acknowledged_at, now),
-    },
-    {
-      label: 'stopped',
-      state: stateOf(stopped_at, acknowledged_at !== null),
-      detail: stopped_at === null ? 'the worker has not stopped yet' : time(stopped_at, now),
-    },
-  ])}</section>`
 }

@@ -1,10 +1,17 @@
 import { acceptUpstreamTool, getUpstream, listUpstreams } from '../../features/upstreams/operations.ts'
 import type { UpstreamView } from '../../features/upstreams/upstreams.ts'
 import { type Html, html } from '../../util/html.ts'
-import { empty, heading, line, notice } from '../components.ts'
+import { command, count, empty, heading, line, notice, table, tableRow } from '../components.ts'
 import { itemPath } from '../fields.ts'
 import { action, page, type Reply, redirect, unless, type Visit } from '../visit.ts'
-import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamPage, upstreamState } from './upstream.ts'
+import {
+  errorCount,
+  milliseconds,
+  target,
+  UPSTREAM_POLL_SECONDS,
+  upstreamPage,
+  upstreamState,
+} from './upstream.ts'
 
 export const upstreamRoutes = [
   page('/upstreams', showUpstreams),
@@ -17,7 +24,7 @@ export const upstreamRoutes = [
   }),
 ]
 
-async function showUpstreams({ call, query, now }: Visit): Promise<Reply> {
+async function showUpstreams({ call, query }: Visit): Promise<Reply> {
   const { upstreams } = await unless('NOT_CONFIGURED', call(listUpstreams, {}), { upstreams: [] })
   return {
     title: 'Upstreams',
@@ -25,28 +32,47 @@ async function showUpstreams({ call, query, now }: Visit): Promise<Reply> {
     poll: UPSTREAM_POLL_SECONDS,
     body: html`${heading('Upstreams')}
 ${notice(query)}
+<p class="soft">Calls, errors and durations are those through this server since it started.</p>
 <div data-live="list">${
       upstreams.length === 0
         ? empty(
             'There are no upstreams.',
-            html`An upstream is an MCP server behind the gateway. Add one with <code>asyncgate upstreams add</code> or ASYNCGATE_UPSTREAMS_FILE.`,
+            html`An upstream is an MCP server behind the gateway. Add one, or list programs in ASYNCGATE_UPSTREAMS_FILE:${command('npx asyncgate upstreams add search https://search.example/mcp')}`,
           )
-        : html`<ul class="cards">${upstreams.map((upstream) => card(upstream, now))}</ul>`
+        : upstreamTable(upstreams)
     }</div>`,
   }
 }
 
-function card(upstream: UpstreamView, now: number): Html {
-  const { name, counts, health } = upstream
-  return html`<li class="card"><div class="card-head"><h2><a href="${itemPath('upstreams', name)}">${line(name, 60)}</a></h2>${upstreamState(upstream)}</div>
-<p class="soft">${target(upstream)}</p>
-<dl class="metrics">
-<div><dt>Tools</dt><dd>${counts.listed}</dd></div>
-<div><dt>Quarantined</dt><dd${counts.quarantined > 0 && html` class="warn"`}>${counts.quarantined}</dd></div>
-<div><dt>Running</dt><dd>${health.running} <span class="soft">of ${upstream.concurrency}</span></dd></div>
-<div><dt>Restarts</dt><dd>${health.restarts}</dd></div>
-</dl>
-${healthFacts(upstream, now)}
-${counts.quarantined > 0 && html`<a class="button" href="${itemPath('upstreams', name)}">Review ${counts.quarantined} quarantined</a>`}
-</li>`
+const COLUMNS = [
+  { label: 'Upstream', kind: 'wide' },
+  { label: 'State', kind: 'tight' },
+  { label: 'Tools', kind: 'number' },
+  { label: 'Quarantined', kind: 'number' },
+  { label: 'Running', kind: 'number', isExtra: true },
+  { label: 'Calls', kind: 'number' },
+  { label: 'Errors', kind: 'number' },
+  { label: 'Median', kind: 'number', isExtra: true },
+  { label: 'p95', kind: 'number', isExtra: true },
+] as const
+
+function upstreamTable(upstreams: readonly UpstreamView[]): Html {
+  const row = (upstream: UpstreamView) => {
+    const { name, counts, health } = upstream
+    const { calls, errors, median_ms, p95_ms } = health.traffic
+    return tableRow(name, COLUMNS, [
+      html`<a href="${itemPath('upstreams', name)}">${line(name, 60)}</a><span class="row-sub">${target(upstream)}</span>${health.last_error !== null && health.state === 'down' && html`<span class="row-sub warn">${line(health.last_error.message, 160)}</span>`}`,
+      upstreamState(upstream),
+      count(counts.listed),
+      counts.quarantined > 0
+        ? html`<a class="warn" href="${itemPath('upstreams', name)}">${count(counts.quarantined)}</a>`
+        : '0',
+      html`${health.running} <span class="soft">of ${upstream.concurrency}</span>`,
+      count(calls),
+      errorCount(errors),
+      milliseconds(median_ms),
+      milliseconds(p95_ms),
+    ])
+  }
+  return table('Upstreams', COLUMNS, upstreams.map(row))
 }

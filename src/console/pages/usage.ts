@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { getUsage } from '../../features/usage/get-usage.ts'
 import { type Html, html } from '../../util/html.ts'
-import { count, empty, exact, facts, faultBox, heading, statusOf } from '../components.ts'
+import { count, empty, exact, facts, faultBox, heading, statusOf, table, tableRow } from '../components.ts'
 import { textIn } from '../fields.ts'
 import { page, type Reply, type Visit } from '../visit.ts'
 
@@ -66,15 +66,27 @@ ${facts([
   { name: 'Calls', value: count(totals.calls) },
   { name: 'Receipt bytes', value: count(receipt_bytes) },
 ])}
-${rows.length === 0 ? empty('Nothing was used in this period.', 'Tasks, leases, receipts and calls appear here.') : table(rows)}`
+${rows.length === 0 ? empty('Nothing was used in this period.', 'Tasks, leases, receipts and calls appear here.') : usageTable(rows)}`
 }
 
-function table(rows: Answer['rows']): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Usage per period"><table class="counts"><thead><tr><th scope="col">From</th><th scope="col">Tasks</th><th scope="col">Lease hours</th><th scope="col">Receipt byte hours</th><th scope="col">Calls</th></tr></thead>
-<tbody>${rows.map(
-    (row) =>
-      html`<tr><th scope="row">${exact(row.from)}</th><td>${count(row.tasks)}</td><td>${decimal(row.lease_hours)}</td><td>${decimal(row.receipt_byte_hours)}</td><td>${count(row.calls)}</td></tr>`,
-  )}</tbody></table></div>`
+const COLUMNS = [
+  { label: 'From', kind: 'tight' },
+  { label: 'Tasks', kind: 'number' },
+  { label: 'Lease hours', kind: 'number' },
+  { label: 'Receipt byte hours', kind: 'number' },
+  { label: 'Calls', kind: 'number' },
+] as const
+
+function usageTable(rows: Answer['rows']): Html {
+  const row = (period: Answer['rows'][number]) =>
+    tableRow(period.from, COLUMNS, [
+      exact(period.from),
+      count(period.tasks),
+      decimal(period.lease_hours),
+      decimal(period.receipt_byte_hours),
+      count(period.calls),
+    ])
+  return table('Usage per period', COLUMNS, rows.map(row))
 }
 
 function decimal(hours: number): string {

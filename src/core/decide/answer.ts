@@ -5,7 +5,7 @@ import { Fault } from '../errors.ts'
 import { canonical } from '../json/json.ts'
 import type { DecidedState, Question } from '../question.ts'
 import { asQueued, type ParkedTask, type Task } from '../task.ts'
-import { cutAtDeadline, isoTime } from '../time.ts'
+import { cutAtDeadline, FOREVER, isoTime } from '../time.ts'
 import { isParked, transition } from '../transitions.ts'
 import { cancelBy } from './cancel.ts'
 import { expireQuestion } from './expire-question.ts'
@@ -63,7 +63,7 @@ function checkAsker({ asked_by }: Question, { by, role }: Answer): void {
   if (asked_by !== by) throw forbidden('admin', role)
 }
 
-/** Requeues a task at its previous rank: ready immediately, unless it is delayed until a later time. */
+/** Requeues a task at its previous rank: ready immediately, unless it is delayed or waits for other tasks. */
 function resume(
   draft: Draft,
   task: ParkedTask,
@@ -71,11 +71,12 @@ function resume(
   cause: 'approve' | 'answer',
 ): 'queued' {
   const { now } = draft.world
+  const due = task.flow?.waiting ? FOREVER : not_before
   const queued = asQueued(task, {
     status: transition(task.status, cause),
     attempt: task.attempt,
     expiry_count: task.expiry_count,
-    next_eligible_at: not_before !== null && not_before > now ? cutAtDeadline(task, not_before) : null,
+    next_eligible_at: due !== null && due > now ? cutAtDeadline(task, due) : null,
     updated_at: now,
   })
   draft.task(queued)

@@ -19,10 +19,18 @@ export function cancel(draft: Draft, command: Cancel): Decision<Answers['cancel'
   checkOwner(task, command.by, command.role)
   if (!isOpen(task)) return draft.done({ ok: false, status: task.status })
   const { by, reason } = command
-  if (isParked(task.status)) decideOpen(draft, task, { state: 'withdrawn', by, answer: null })
   const error = canonical({ code: 'CANCELED', message: reason ?? 'The task was canceled.' })
-  const status = cancelBy(draft, task, { by, reason, cause: 'cancel', error })
-  return draft.done({ ok: true, status })
+  return draft.done({ ok: true, status: cancelOpen(draft, task, { by, reason, error }) })
+}
+
+/** Cancels a task, whatever its status. Its open question is withdrawn. */
+export function cancelOpen(
+  draft: Draft,
+  task: OpenTask,
+  { by, reason, error }: Omit<Canceling, 'cause'>,
+): TerminalStatus {
+  if (isParked(task.status)) decideOpen(draft, task, { state: 'withdrawn', by, answer: null })
+  return cancelBy(draft, task, { by, reason, cause: 'cancel', error })
 }
 
 interface Canceling {

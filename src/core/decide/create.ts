@@ -9,8 +9,10 @@ import { GATE } from '../principal.ts'
 import { type Asked, PARKED_BY } from '../question.ts'
 import { asParked, type ParkedTask, type QueuedTask, type TaskSpec } from '../task.ts'
 import type { World } from '../world.ts'
+import { cancelOpen } from './cancel.ts'
 import { end } from './finish.ts'
 import { ask, expiryOf } from './question.ts'
+import { dependencyError, type Related, relate } from './relate.ts'
 
 export function create(draft: Draft, command: Create): Decision<Answers['create']> {
   const { world } = draft
@@ -27,8 +29,10 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     throw new Fault('PARENT_NOT_FOUND', { caused_by_receipt_id })
   }
 
-  const made = newTask(draft, command)
-  const { question } = command
+  const unrelated = newTask(draft, command)
+  const { task: made, failed } = relatedTask(draft, unrelated, command)
+  // A task that is canceled because of a dependency asks nothing.
+  const question = failed === undefined ? command.question : null
   const parked = question === null ? null : parkedBy(world, made, question)
   const task = parked ?? made
   if (command.block === undefined) draft.task(task)
@@ -58,9 +62,20 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
   draft.open(task)
   if (command.block !== undefined) return blocked(draft, made, command.block)
   if (question !== null && parked !== null) {
-    ask(draft, parked, question, { by: GATE, lease_id: null, not_before: made.next_eligible_at })
+    ask(draft, parked, question, { by: GATE, lease_id: null, not_before: unrelated.next_eligible_at })
+  }
+  if (failed !== undefined) {
+    const status = cancelOpen(draft, task, { by: GATE, ...dependencyError(failed) })
+    return draft.done({ task_id: task.task_id, status, is_duplicate: false, seq })
   }
   return draft.done({ task_id: task.task_id, status: task.status, is_duplicate: false, seq })
+}
+
+/** The new task with its parent and what it waits for. A blocked one is never open, so it has neither. */
+function relatedTask(draft: Draft, task: QueuedTask, command: Create): Related {
+  const { relations, block } = command
+  if (relations === undefined || block !== undefined) return { task, failed: undefined }
+  return relate(draft, task, command, relations)
 }
 
 /** The task fails before it can be claimed, and its creator receives the fault. */
@@ -146,8 +161,8 @@ function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
 /** A blocked task never waits in a queue, so it must not take the number of a lane or count towards its owner's limit. */
 const NOWHERE = { lane: 0, pool: 0 }
 
-function placeOf(world: World, { type, capabilities, priority, owner }: Create) {
-  return world.lane(type, capabilities, priority, owner)
+function placeOf(world: World, { type, capabilities, priority, owner, limit }: Create) {
+  return world.lane(type, capabilities, priority, owner, limit)
 }
 
 function newTask(draft: Draft, command: Create): QueuedTask {
@@ -173,11 +188,13 @@ function newTask(draft: Draft, command: Create): QueuedTask {
     deadline_at: command.deadline_at,
     retention_days: command.retention_days,
     escalation_class: command.escalation_class,
+    scheduling: command.scheduling,
     input_length: command.input.length,
     fence: 0,
     progress_count: 0,
     question_count: 0,
     updated_at: world.now,
+    flow: null,
     next_eligible_at: command.delay_ms > 0 ? world.now + command.delay_ms : null,
   }
 }

@@ -2,8 +2,9 @@ import { body } from '../bodies.ts'
 import type { Answers, Fail } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { type CanonicalJson, canonical } from '../json/json.ts'
-import { backoffMs, checkLease, matches, mayRetry } from '../lease.ts'
+import { checkLease, matches, mayRetry } from '../lease.ts'
 import type { PrincipalKey } from '../principal.ts'
+import { backoffMs, isRetried } from '../scheduling.ts'
 import type { DoneTask, HeldTask } from '../task.ts'
 import { isoTime, isPastDeadline } from '../time.ts'
 import { failureReceipt, finish } from './finish.ts'
@@ -31,10 +32,12 @@ interface Failure {
 }
 
 /** Handles a failure: the task is retried while attempts and time before its deadline are left, and fails otherwise. */
-export function failed(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
-  const { now, settings } = draft.world
-  const delay = failure.retry_after_ms ?? backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)
-  const again = mayRetry(task, failure.retryable) && !isPastDeadline(task, now + delay)
+export function failed(draft: Draft, task: HeldTask, reported: Failure): Answers['fail'] {
+  const { now, settings, random } = draft.world
+  const retryable = reported.retryable && isRetried(task, reported.error)
+  const failure = retryable === reported.retryable ? reported : { ...reported, retryable }
+  const delay = failure.retry_after_ms ?? backoffMs(task, settings, random)
+  const again = mayRetry(task, retryable) && !isPastDeadline(task, now + delay)
   return again ? tryAgain(draft, task, failure, delay) : giveUp(draft, task, failure)
 }
 

@@ -1,5 +1,6 @@
 import { body, resultReadyBody } from '../bodies.ts'
 import type { Draft } from '../draft.ts'
+import type { Flow } from '../flow.ts'
 import { type CanonicalJson, canonical } from '../json/json.ts'
 import { GATE, type PrincipalKey } from '../principal.ts'
 import { asDone, type EndedLease, isHeld, type OpenTask, type Outcome } from '../task.ts'
@@ -53,6 +54,15 @@ export function end(draft: Draft, task: OpenTask, status: TerminalStatus, ending
   const onBehalf: PrincipalKey = `agent:${task.principal_ai}`
   if (onBehalf !== task.owner) draft.file(onBehalf, seq)
   if (!outcome.obligation_open) draft.close(task)
+  if (task.flow !== null) endFlow(draft, task, task.flow, status)
+}
+
+/** The parent counts the end of its child. Links are followed after the commit, in portions. */
+function endFlow(draft: Draft, { tenant, seq, task_id }: OpenTask, flow: Flow, status: TerminalStatus): void {
+  if (flow.linked) draft.flow.unsettled.push({ tenant, seq, task_id })
+  if (flow.parent === null) return
+  const none = { tenant, parent: flow.parent, total: 0, succeeded: 0, failed: 0, canceled: 0 }
+  draft.flow.counts.push({ ...none, [status]: 1 })
 }
 
 function endedLease(task: OpenTask): EndedLease | null {

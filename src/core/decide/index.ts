@@ -13,6 +13,7 @@ import { fail } from './fail.ts'
 import { progress, release, renew, start } from './hold-lease.ts'
 import { reconcile } from './reconcile.ts'
 import { record, reportRefusal } from './record.ts'
+import { restore } from './restore.ts'
 import { recordSchedule, reportStale } from './schedule.ts'
 import { reclaim, wake } from './wake.ts'
 
@@ -75,5 +76,7 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return mark(draft, command)
     case 'record':
       return record(draft, command)
+    case 'restore':
+      return restore(draft, command)
   }
 }

@@ -2,8 +2,9 @@ import { body } from '../bodies.ts'
 import type { Answers, Reclaim, Wake } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { canonical } from '../json/json.ts'
-import { backoffMs, checkLease, graceEnd, requeueAt, timeoutAt } from '../lease.ts'
+import { checkLease, graceEnd, requeueAt, timeoutAt } from '../lease.ts'
 import { GATE, GATEWAY, principalKey } from '../principal.ts'
+import { backoffMs } from '../scheduling.ts'
 import { asQueued, type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
 import { isPastDeadline } from '../time.ts'
 import { type Status, transition } from '../transitions.ts'
@@ -12,12 +13,17 @@ import { expireQuestion } from './expire-question.ts'
 import { failed } from './fail.ts'
 import { missDeadline } from './finish.ts'
 import { countExpiry, escalate, requeue } from './requeue.ts'
+import { settle } from './settle.ts'
 
-/** Idempotent: a task that is not due, or that has changed since, is not touched. */
+/** Idempotent: a task that is not due, or that has changed since, is not touched. The links of an ended one are followed. */
 export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
   const { now } = draft.world
   const task = draft.world.task(command.task_id)
-  if (task === undefined || !isOpen(task)) return draft.done({ status: task?.status ?? null })
+  if (task === undefined) return draft.done({ status: null })
+  if (!isOpen(task)) {
+    if (task.flow?.linked) settle(draft, task)
+    return draft.done({ status: task.status })
+  }
   if (task.status === 'queued' && isPastDeadline(task, now)) {
     return draft.done({ status: missDeadline(draft, task) })
   }
@@ -49,9 +55,9 @@ function timeOut(draft: Draft, task: HeldTask): Status {
     code: 'EXECUTION_TIMEOUT',
     message: `The work did not end within ${task.timeout_seconds} s.`,
   })
-  const { now, settings } = draft.world
+  const { now, settings, random } = draft.world
   const grace = graceEnd(now, task.lease.expires_at, settings) - now
-  const backoff = backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)
+  const backoff = backoffMs(task, settings, random)
   const retry_after_ms = grace > backoff ? grace : null
   const retryable = task.lease.holder !== principalKey(GATEWAY)
   const { requeued } = failed(draft, task, { from: GATE, error, retryable, retry_after_ms })

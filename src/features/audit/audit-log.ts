@@ -6,7 +6,7 @@ import type { Store, TenantRef } from '../../store/store.ts'
 import { backoff } from '../../util/backoff.ts'
 import { FailureCounts } from './failure-counts.ts'
 import { masked, maskedText } from './masking.ts'
-import { AUDIT_EVENTS, type AuditEvent, type AuditSink } from './port.ts'
+import { AUDIT_EVENTS, type AuditAlerts, type AuditEvent, type AuditSink } from './port.ts'
 
 /** Events in memory that are not stored yet. More are dropped, and their number is recorded. */
 const MAX_PENDING = 2_000
@@ -37,6 +37,13 @@ interface Deps {
   report(error: unknown): void
 }
 
+export interface AuditOptions {
+  /** How long events are stored. */
+  readonly retentionDays?: number | undefined
+  /** Receives critical events; nobody is told about them if absent. */
+  readonly alerts?: AuditAlerts | undefined
+}
+
 interface Pending {
   readonly at: number
   readonly event: AuditEvent
@@ -49,6 +56,10 @@ interface Pending {
 export class AuditLog implements AuditSink {
   readonly #deps: Deps
   readonly #retentionDays: number
+  readonly #alerts: AuditAlerts | undefined
+  /** Critical events whose alert is stored, although they are not. */
+  readonly #alerted = new WeakSet<AuditRowDraft>()
+  readonly #listeners = new Set<(event: AuditEvent) => void>()
   readonly #failures = new FailureCounts()
   #pending: AuditRowDraft[] = []
   #dropped = 0
@@ -60,13 +71,21 @@ export class AuditLog implements AuditSink {
   #sweeping: Promise<unknown> = Promise.resolve()
   #isStopped = false
 
-  constructor(deps: Deps, retentionDays = DEFAULT_RETENTION_DAYS) {
+  constructor(deps: Deps, { retentionDays = DEFAULT_RETENTION_DAYS, alerts }: AuditOptions = {}) {
     this.#deps = deps
     this.#retentionDays = retentionDays
+    this.#alerts = alerts
+  }
+
+  /** Calls back with every event, also with those that are counted together. Returns an unsubscribe function. */
+  onEvent(listener: (event: AuditEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   record(event: AuditEvent): void {
     try {
+      for (const listener of this.#listeners) listener(event)
       const now = Date.now()
       const admitted = this.#failures.admit(event, now)
       if (admitted !== undefined) this.#add({ at: now, event: admitted })
@@ -160,9 +179,10 @@ export class AuditLog implements AuditSink {
       const batch = this.#pending.filter(({ of }) => of === first.of).slice(0, PER_WRITE)
       try {
         const { tenant } = await this.#deps.tenant(first.of)
+        await this.#alert(first.of, tenant, batch)
         await this.#deps.store.audit.add(
           tenant,
-          batch.map(({ of: _, ...row }) => ({ ...row, tenant })),
+          batch.map((draft) => rowOf(draft, tenant)),
         )
         this.#attempts = 0
       } catch (error) {
@@ -178,15 +198,34 @@ export class AuditLog implements AuditSink {
     }
   }
 
+  /**
+   * Alerts are stored before their events, so that a crash in between loses neither. An alert that cannot be stored does
+   * not hold up the log.
+   */
+  async #alert(name: string, tenant: number, batch: readonly AuditRowDraft[]): Promise<void> {
+    if (this.#alerts === undefined) return
+    const critical = batch.filter((row) => row.severity === 'critical' && !this.#alerted.has(row))
+    if (critical.length === 0) return
+    try {
+      await this.#alerts.add(
+        name,
+        critical.map((draft) => rowOf(draft, tenant)),
+      )
+      for (const row of critical) this.#alerted.add(row)
+    } catch (error) {
+      this.#deps.report(error)
+    }
+  }
+
   /** That events were dropped is an event, too. There is always room for one. */
   #noteDropped(): void {
     if (this.#dropped === 0) return
     const at = Date.now()
     const details = { count: this.#dropped }
     this.#dropped = 0
-    this.#pending.push(
-      draftOf({ event: 'events_dropped', tenant: DEFAULT_TENANT, details }, at, this.#nextId(at)),
-    )
+    const event: AuditEvent = { event: 'events_dropped', tenant: DEFAULT_TENANT, details }
+    for (const listener of this.#listeners) listener(event)
+    this.#pending.push(draftOf(event, at, this.#nextId(at)))
   }
 
   async #isDatabaseUp(): Promise<boolean> {
@@ -199,6 +238,10 @@ export class AuditLog implements AuditSink {
 
 /** A row whose tenant is known by name. */
 type AuditRowDraft = Omit<AuditRow, 'tenant'> & { readonly of: string }
+
+function rowOf({ of: _, ...row }: AuditRowDraft, tenant: number): AuditRow {
+  return { ...row, tenant }
+}
 
 function draftOf(given: AuditEvent, at: number, id: string): AuditRowDraft {
   const { event, origin, details = {} } = given

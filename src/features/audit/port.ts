@@ -1,5 +1,5 @@
 import type { PrincipalKey, RequestOrigin } from '../../core/principal.ts'
-import type { AuditOutcome, AuditSeverity } from '../../store/audit.ts'
+import type { AuditOutcome, AuditRow, AuditSeverity } from '../../store/audit.ts'
 
 interface EventKind {
   readonly severity: AuditSeverity
@@ -102,6 +102,10 @@ export const AUDIT_EVENTS = {
 
 export type AuditEventName = keyof typeof AUDIT_EVENTS
 
+export function isAuditEvent(name: string): name is AuditEventName {
+  return Object.hasOwn(AUDIT_EVENTS, name)
+}
+
 export interface AuditEvent {
   readonly event: AuditEventName
   readonly tenant: string
@@ -119,4 +123,10 @@ export interface AuditEvent {
 /** Receives events. It never waits and never throws. */
 export interface AuditSink {
   record(event: AuditEvent): void
+}
+
+/** Reports critical events to the operator. */
+export interface AuditAlerts {
+  /** Resolves when it is certain that the events of a tenant will be reported. */
+  add(tenant: string, rows: readonly AuditRow[]): Promise<void>
 }

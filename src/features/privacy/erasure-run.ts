@@ -12,6 +12,7 @@ import type { Oauth } from '../oauth/oauth.ts'
 import { removeStoredResults } from '../results/remove-results.ts'
 import type { ResultStore } from '../results/result-store.ts'
 import type { Retention } from '../retention/retention.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
 import type { ErasureRecord } from './erasure-record.ts'
 
 /** Keys and tasks of one step. */
@@ -31,6 +32,7 @@ export interface ErasureDeps {
   readonly mail: TenantMail | undefined
   readonly results: ResultStore | undefined
   readonly retention: Pick<Retention, 'archive'>
+  readonly usage: Pick<UsageRecorder, 'freed'>
 }
 
 /** Erases the data of one principal step by step. A step that was done already has no further effect. */
@@ -120,6 +122,7 @@ export class ErasureRun {
     const page = await engine.writing(() =>
       erasure.receipts(this.#tenant, after, ROWS_PER_STEP, isCovered, now),
     )
+    this.#deps.usage.freed(this.#tenant, page.bytes)
     const counted = { ...record, receipts: record.receipts + page.erased, position: page.next }
     if (page.next !== null && page.next <= last) return counted
     await engine.writing(() => erasure.relationship(this.#tenant, this.#principal))

@@ -7,11 +7,13 @@ import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
 import { storedJson, storedOrNull } from '../../engine/stored-json.ts'
 import type { QuestionLine, TaskLine, TaskRecord } from '../../store/reads.ts'
+import { isObject } from '../../util/guards.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { defineOperation } from '../define-operation.ts'
 import { cursor, json, nextCursor, pageLimit, principalShape, taskId, text, time } from '../input.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { statusShape, workShape } from '../tasks/shape.ts'
+import { ownerOf } from '../tasks/task-search.ts'
 import { contentHashOf, workAt } from '../tasks/work.ts'
 import { questionOf } from './decision.ts'
 import { approvalListSummary } from './summary.ts'
@@ -92,6 +94,10 @@ export const listApprovals = defineOperation({
       .default('open')
       .describe('Only approvals in this state; `all` for every state'),
     type: text(255).optional().describe('Only approvals of tasks of this type'),
+    created_by: text(300)
+      .optional()
+      .describe('Only approvals of tasks of this owner: the id of an agent, or kind:id'),
+    rule_id: text(255).optional().describe('Only approvals that this rule requires'),
     limit: pageLimit,
     cursor,
   }),
@@ -107,14 +113,19 @@ export const listApprovals = defineOperation({
   summary: approvalListSummary,
   rest: { method: 'GET', path: '/v1/approvals' },
   example: { state: 'open' },
-  async run({ engine }, caller, { limit, cursor, state, type }) {
+  async run({ engine }, caller, { limit, cursor, state, type, created_by, rule_id }) {
     const isWide = isOverseer(caller)
     const { tenant } = await engine.tenant(caller.tenant)
     const self = principalKey(caller.principal)
+    const owner = created_by === undefined ? undefined : ownerOf(created_by)
     const matches = (task: TaskLine) =>
       (type === undefined || task.type === type) &&
+      (owner === undefined || task.owner === owner) &&
       (isWide || task.owner === self || self === `agent:${task.principal_ai}`)
-    const scope = { tenant, query: { list: 'approvals', state, type, self: isWide ? null : self } }
+    const scope = {
+      tenant,
+      query: { list: 'approvals', state, type, owner, rule_id, self: isWide ? null : self },
+    }
     const start = state === 'open' ? 0 : Number.MAX_SAFE_INTEGER
     const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
     const found = await findQuestions(engine, tenant, { state, from, limit, matches })
@@ -130,12 +141,18 @@ export const listApprovals = defineOperation({
       approvals: shown.flatMap(({ line }) => {
         const record = records.get(line.task_id)
         const question = record?.questions.find(({ n }) => n === line.n)
-        return record === undefined || question === undefined ? [] : [approvalView(record, question)]
+        if (record === undefined || question === undefined) return []
+        const view = approvalView(record, question)
+        return rule_id === undefined || isOfRule(view, rule_id) ? [view] : []
       }),
       next_cursor: next === null ? null : await engine.cursors.write(scope, next),
     }
   },
 })
+
+function isOfRule({ request }: ApprovalView, rule_id: string): boolean {
+  return isObject(request) && request.rule_id === rule_id
+}
 
 export const getApproval = defineOperation({
   name: 'get_approval',

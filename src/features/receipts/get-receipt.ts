@@ -105,9 +105,20 @@ const input = z.strictObject({ receipt_id: receiptId })
 export const getReceipt = defineOperation({
   name: 'get_receipt',
   title: 'Get a receipt',
-  description: 'One receipt, with its parents and its body.',
+  description: 'One receipt, with its parents, its children and its body.',
   input,
-  output: receiptShape,
+  output: receiptShape.extend({
+    children: z
+      .array(
+        z.object({
+          receipt_id: z.string().describe('Id of the receipt'),
+          receipt_type: z.enum(RECEIPT_TYPES).describe('The event that it records'),
+          task_id: z.string().nullable().describe('The task that it is about; null if it is about none'),
+        }),
+      )
+      .readonly()
+      .describe('Receipts that close this one or follow from it, oldest first; at most 50'),
+  }),
   access: 'receipts',
   toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}' },
@@ -122,9 +133,31 @@ export const getReceipt = defineOperation({
       isArchived ? archive : undefined,
     )
     if (view === undefined) throw new Fault('RECEIPT_NOT_FOUND')
-    return view
+    const children = isArchived
+      ? await archive.children(receipt, RECEIPT_TYPES)
+      : await childrenOf(engine, tenant, receipt)
+    return {
+      ...view,
+      children: children.slice(0, MAX_CHILDREN).map(({ seq, receipt_type, task_id }) => ({
+        receipt_id: engine.receiptId(tenant, seq),
+        ...{ receipt_type, task_id },
+      })),
+    }
   },
 })
+
+const MAX_CHILDREN = 50
+
+/** The receipts that name this one as a parent. */
+async function childrenOf(engine: Engine, tenant: TenantRef, { seq }: Receipt): Promise<Receipt[]> {
+  const { reads } = engine.store
+  const found = await engine.reading(() => reads.children(tenant.tenant, [seq], RECEIPT_TYPES))
+  const seqs = [...new Set(found.map((child) => child.seq))].sort((a, b) => a - b).slice(0, MAX_CHILDREN)
+  const receipts = await Promise.all(
+    seqs.map((child) => engine.reading(() => reads.receipt(tenant.tenant, child))),
+  )
+  return receipts.flatMap((child) => child ?? [])
+}
 
 export const checkTerminator = defineOperation({
   name: 'check_terminator',

@@ -12,7 +12,14 @@ import { pageLimit, taskId, text } from '../input.ts'
 import { sinceReceiptId, sinceSeq } from './get-receipt.ts'
 import { ledgerReceipt, ledgerStatus } from './ledger-receipt.ts'
 import { LEDGER_STATUSES, type LedgerReceipt, ledgerReceiptShape } from './ledger-shape.ts'
-import { findReceipts, nextReceiptCursor, receiptPath, receiptType } from './list-receipts.ts'
+import {
+  findReceipts,
+  includeArchived,
+  nextReceiptCursor,
+  type ReceiptQuery,
+  receiptPath,
+  receiptType,
+} from './list-receipts.ts'
 import { ledgerSummary } from './summary.ts'
 
 /** The receipts that record a change of an obligation: taken on, ended or escalated. */
@@ -39,6 +46,7 @@ export const listReceiptsLedger = defineOperation({
     lease_id: text(128).optional().describe('Only receipts of this lease'),
     status: z.enum(LEDGER_STATUSES).optional().describe('Only receipts with this status'),
     receipt_type: receiptType,
+    include_archived: includeArchived,
     since_receipt_id: sinceReceiptId,
     limit: pageLimit,
   }),
@@ -50,14 +58,15 @@ export const listReceiptsLedger = defineOperation({
   access: 'receipts',
   toolsets: ['ledger'],
   rest: { method: 'GET', path: '/v1/receipts/ledger' },
-  async run({ engine }, caller, { task_id, lease_id, status, receipt_type, since_receipt_id, limit }) {
+  async run({ engine, retention }, caller, asked) {
+    const { task_id, lease_id, status, receipt_type, since_receipt_id, limit } = asked
     if ([task_id, lease_id, status, receipt_type].every((value) => value === undefined)) {
       throw invalid('', 'needs at least one of task_id, lease_id, status, receipt_type')
     }
     const tenant = await engine.tenant(caller.tenant)
     const self = principalKey(caller.principal)
     const all = seesAll(caller.role)
-    const found = await findReceipts(engine, tenant.tenant, {
+    const query: ReceiptQuery = {
       path: receiptPath(task_id, all ? undefined : self),
       from: sinceSeq(engine, tenant, since_receipt_id),
       order: 'ascending',
@@ -68,7 +77,9 @@ export const listReceiptsLedger = defineOperation({
         (lease_id === undefined || receipt.lease_id === lease_id) &&
         (status === undefined || ledgerStatus(receipt.receipt_type) === status) &&
         (receipt_type === undefined || receipt.receipt_type === receipt_type),
-    })
+    }
+    const archive = asked.include_archived ? retention.archive : undefined
+    const found = await findReceipts(engine, tenant.tenant, query, archive)
     const receipts = await inLedger(engine, tenant, found.rows)
     const last = receipts.length < found.rows.length ? found.rows[receipts.length - 1] : undefined
     const next = last === undefined ? found.next : last.seq

@@ -9,6 +9,7 @@ import { readReceipts } from '../../engine/portions.ts'
 import type { ReceiptLine, ReceiptPath, TaskLine } from '../../store/reads.ts'
 import { defineOperation } from '../define-operation.ts'
 import { askedPrincipal, pageLimit, principalFields, taskId, text } from '../input.ts'
+import type { Archive } from '../retention/archive.ts'
 import { relationshipShape, relationshipView, serverShape, serverView } from '../server/server.ts'
 import { findWithArchived } from './find-with-archived.ts'
 import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
@@ -62,12 +63,17 @@ export interface ReceiptQuery extends ScanQuery<ReceiptLine> {
   readonly order: 'ascending' | 'descending'
 }
 
-/** The first receipts that fit. The scan reads narrow rows; only the bodies of the receipts it found are loaded. */
+/**
+ * The first receipts that fit, also those of the archive if it is given. The scan reads narrow rows; only the bodies of
+ * the receipts it found are loaded.
+ */
 export async function findReceipts(
   engine: Engine,
   tenant: number,
   { path, order, ...query }: ReceiptQuery,
+  archive?: Archive,
 ): Promise<ScanPage<Receipt>> {
+  if (archive !== undefined) return findWithArchived(engine, archive, tenant, { path, order, ...query })
   const { reads } = engine.store
   const { rows: lines, next } = await boundedScan(query, async (position, size) =>
     scanPage(await engine.reading(() => reads.receiptLines(tenant, path, position, order, size)), size),
@@ -110,6 +116,11 @@ export const nextReceiptCursor = z
   .nullable()
   .describe('Send it as since_receipt_id to get the next page; null on the last page')
 
+export const includeArchived = z
+  .boolean()
+  .default(false)
+  .describe('Also return receipts that were moved to the archive. It takes longer')
+
 export const receiptType = z.enum(NAMED_RECEIPT_TYPES).optional().describe('Only receipts of this type')
 
 const input = z.strictObject({
@@ -129,14 +140,17 @@ const input = z.strictObject({
   since_receipt_id: sinceReceiptId,
   task_id: taskId.optional().describe('Only receipts of this task'),
   receipt_type: receiptType,
+  receipt_types: z
+    .array(z.enum(NAMED_RECEIPT_TYPES))
+    .min(1)
+    .max(NAMED_RECEIPT_TYPES.length)
+    .optional()
+    .describe('Only receipts of one of these types, instead of receipt_type'),
   order: z
     .enum(['oldest', 'newest'])
     .default('oldest')
     .describe('Which receipts come first. With newest, since_receipt_id leads to older receipts'),
-  include_archived: z
-    .boolean()
-    .default(false)
-    .describe('Also return receipts that were moved to the archive. It takes longer'),
+  include_archived: includeArchived,
   limit: pageLimit,
 })
 
@@ -157,7 +171,11 @@ export const listReceipts = defineOperation({
   rest: { method: 'GET', path: '/v1/receipts' },
   example: { principal_id: 'planner', task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c' },
   async run({ engine, retention }, caller, asked) {
-    const { since_receipt_id, receipt_type, limit } = asked
+    const { since_receipt_id, limit } = asked
+    if (asked.receipt_type !== undefined && asked.receipt_types !== undefined) {
+      throw invalid('receipt_types', 'cannot be combined with receipt_type')
+    }
+    const types = asked.receipt_types ?? (asked.receipt_type && [asked.receipt_type])
     const archive = asked.include_archived ? retention.archive : undefined
     const isNewest = asked.order === 'newest'
     const tenant = await engine.tenant(caller.tenant)
@@ -172,12 +190,9 @@ export const listReceipts = defineOperation({
       limit,
       fits: (receipt) =>
         (to === undefined || receipt.to === to) &&
-        (receipt_type === undefined || receipt.receipt_type === receipt_type),
+        (types === undefined || types.includes(receipt.receipt_type)),
     }
-    const { rows, next } =
-      archive === undefined
-        ? await findReceipts(engine, tenant.tenant, query)
-        : await findWithArchived(engine, archive, tenant.tenant, query)
+    const { rows, next } = await findReceipts(engine, tenant.tenant, query, archive)
     return {
       receipts: await withDeliveries(engine, tenant, rows, undefined, archive),
       next_cursor: next === null ? null : engine.receiptId(tenant, next),
@@ -196,7 +211,8 @@ function addresseeOf(caller: Caller, asked: z.output<typeof input>): PrincipalKe
   if (asked.to_id === undefined) {
     if (asked.to_kind !== undefined) throw invalid('to_id', 'is required with to_kind')
     if (asked.all && !seesAll(caller.role)) throw forbidden('admin', caller.role)
-    const isWide = asked.all || asked.task_id !== undefined || asked.receipt_type !== undefined
+    const isWide =
+      asked.all || [asked.task_id, asked.receipt_type, asked.receipt_types].some((by) => by !== undefined)
     return seesAll(caller.role) && isWide ? undefined : principalKey(caller.principal)
   }
   const to: PrincipalKey = `${asked.to_kind ?? 'agent'}:${asked.to_id}`

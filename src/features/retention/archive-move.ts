@@ -4,6 +4,7 @@ import { DAY_MS } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Collected, SaltedReceipt } from '../../store/retention.ts'
 import { nextTurn } from '../../util/turns.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
 import type { Archive } from './archive.ts'
 import { type ArchiveContent, archivedTask } from './archive-file.ts'
 
@@ -20,6 +21,7 @@ const NOTHING: Moved = { tasks: 0, receipts: 0 }
 interface MoveDeps {
   readonly engine: Engine
   readonly archive: Archive
+  readonly usage: Pick<UsageRecorder, 'freed'>
 }
 
 /** Moves tasks and receipts of one tenant from the tables to an archive. */
@@ -77,7 +79,10 @@ export class ArchiveMove {
         ? portion
         : await engine.reading(() => retention.collect(this.#tenant, portion.tasks))
     if (!isDeepStrictEqual(fresh.receipts, portion.receipts)) return false
-    return engine.writing(() => retention.archive(this.#tenant, fresh, file, now))
+    const isMoved = await engine.writing(() => retention.archive(this.#tenant, fresh, file, now))
+    const bytes = fresh.receipts.reduce((sum, { receipt }) => sum + Buffer.byteLength(receipt.body), 0)
+    if (isMoved) this.#deps.usage.freed(this.#tenant, bytes)
+    return isMoved
   }
 
   /**

@@ -6,6 +6,7 @@ import { nextTurn } from '../../util/turns.ts'
 import { isNearQuota } from '../limits/usage.ts'
 import { removeStoredResults } from '../results/remove-results.ts'
 import type { ResultStore } from '../results/result-store.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
 import type { Archive } from './archive.ts'
 import { AGAIN_MS, ArchiveMove } from './archive-move.ts'
 import type { RetentionRecord } from './record.ts'
@@ -28,6 +29,7 @@ export interface RunDeps {
   readonly engine: Engine
   readonly results: ResultStore | undefined
   readonly archive: Archive
+  readonly usage: Pick<UsageRecorder, 'freed'>
   /** After how many days receipts are archived; 0: never. */
   readonly receiptDays: number
 }

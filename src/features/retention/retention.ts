@@ -6,6 +6,7 @@ import type { ArchiveTotals, DueCounts } from '../../store/retention.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { Repeater } from '../../util/repeater.ts'
 import type { ResultStore } from '../results/result-store.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
 import { Archive } from './archive.ts'
 import type { RetentionOptions } from './port.ts'
 import { NEW_RECORD, type RetentionRecord, retentionRecord } from './record.ts'
@@ -29,6 +30,7 @@ const DEFAULT_RECEIPT_DAYS = 30
 interface Deps {
   readonly engine: Engine
   readonly results: ResultStore | undefined
+  readonly usage: Pick<UsageRecorder, 'freed'>
 }
 
 export interface RetentionStatus {
@@ -143,7 +145,8 @@ export class Retention {
 
   async #run(tenant: TenantRef): Promise<void> {
     const onFile = (unused_file: string) => this.#noteFile(tenant.tenant, unused_file)
-    const deps = { ...this.#deps, archive: this.archive, receiptDays: this.receiptDays }
+    const { engine, results, usage } = this.#deps
+    const deps = { engine, results, usage, archive: this.archive, receiptDays: this.receiptDays }
     const run = new RetentionRun(deps, tenant, onFile)
     if (!(await this.#begin(tenant.tenant, run))) return
     try {

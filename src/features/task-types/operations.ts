@@ -5,6 +5,7 @@ import { cleanLine } from '../../util/untrusted-text.ts'
 import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, text, withoutNulls } from '../input.ts'
 import { summaryView } from '../summary.ts'
+import { checkWebhooks } from '../webhooks/webhook-url.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import type { UsualDurations } from './durations.ts'
 import {
@@ -18,6 +19,7 @@ import {
 } from './shape.ts'
 import type { TaskTypeRule } from './task-type-rule.ts'
 import type { TaskTypes } from './task-types.ts'
+import { optionsOf } from './type-options.ts'
 
 const typeListShape = z.object({
   task_types: z.array(listedTypeShape).readonly().describe('The task types of this page'),
@@ -114,11 +116,12 @@ async function typeViews(
   tenant: number,
 ): Promise<(rule: TaskTypeRule) => Promise<ListedType>> {
   const usual = await durations.of(tenant)
-  return async ({ view, publishedBy, publishers }) => {
+  return async ({ view, options, publishedBy, publishers }) => {
     const live_workers = (await workers.live.of(tenant, view.type)) ?? null
     const live = publishers.filter(([worker_id]) => workers.live.has(tenant, worker_id))
     return {
       ...view,
+      ...optionsOf(options),
       published_by: publishedBy,
       conflict: new Set(live.map(([, schemas]) => schemas)).size > 1,
       live_workers,
@@ -166,9 +169,10 @@ export const registerTaskType = defineOperation({
     poll_suggestion_seconds: 30,
     tool: { title: 'Summarise a document' },
   },
-  async run({ engine, schemas, taskTypes }, caller, input) {
+  async run({ engine, schemas, taskTypes, webhookTenants }, caller, input) {
     const draft = await checkedTaskType(schemas, input)
-    const { tenant } = await engine.tenant(caller.tenant)
+    const { tenant, name } = await engine.tenant(caller.tenant)
+    if (draft.webhook_url !== null) checkWebhooks(webhookTenants, { name })
     return taskTypes.register(tenant, draft)
   },
 })

@@ -5,6 +5,7 @@ import type { PublicationTable } from '../workers/publications.ts'
 import type { PublishedType } from './published-types.ts'
 import { isObjectSchema, OWN_NAMES, type TaskTypeView } from './shape.ts'
 import { TaskTypeRule } from './task-type-rule.ts'
+import { optionsOf } from './type-options.ts'
 
 const MAX_TOOL_NAME = 64
 
@@ -140,7 +141,7 @@ function withSuffix(name: string, type: string): string {
 }
 
 function viewOf(
-  { type, description, input_schema, output_schema, tool }: PublishedType,
+  { type, description, input_schema, output_schema, tool, options }: PublishedType,
   created_at: string,
   updated_at: string,
   name: string | undefined,
@@ -150,12 +151,9 @@ function viewOf(
     description,
     payload_schema: input_schema,
     output_schema,
-    default_priority: null,
-    default_max_attempts: null,
-    default_retry_backoff_seconds: null,
-    default_timeout_seconds: null,
-    retention_days: null,
+    ...optionsOf(options ?? {}),
     escalation_class: null,
+    webhook_url: null,
     result_channel: null,
     estimated_runtime_seconds: null,
     poll_suggestion_seconds: null,

@@ -6,6 +6,7 @@ import { jsonObject, text } from '../input.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { Schemas } from './schemas.ts'
 import { isObjectSchema, OWN_NAMES, taskTypeName, toolFields } from './shape.ts'
+import { typeOptions } from './type-options.ts'
 
 /** What a worker says about a task type that it serves. Absent fields are null. */
 export interface PublishedType {
@@ -15,6 +16,8 @@ export interface PublishedType {
   readonly output_schema: JsonObject | null
   /** Whether the type may be an MCP tool, and how; null: as the server decides. */
   readonly tool: boolean | z.output<typeof toolFields> | null
+  /** Absent where earlier versions stored the type, or if it has none. */
+  readonly options?: z.output<typeof typeOptions> | undefined
 }
 
 const MAX_TYPES = 200
@@ -36,6 +39,9 @@ export const publishedTypesInput = z
         .union([z.boolean(), toolFields])
         .optional()
         .describe('Whether the type may be an MCP tool, or how the tool is called and described'),
+      options: typeOptions
+        .optional()
+        .describe('How the server treats tasks of the type, unless an admin or the task says otherwise'),
     }),
   )
   .max(MAX_TYPES)
@@ -53,6 +59,7 @@ export async function checkedTypes(
     input_schema: asked.input_schema ?? null,
     output_schema: asked.output_schema ?? null,
     tool: cleanTool(asked.tool),
+    ...(asked.options !== undefined && { options: asked.options }),
   }))
   const seen = new Set<string>()
   for (const [index, published] of types.entries()) {

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import { jsonObject, MAX_WAIT_SECONDS, ONE_YEAR, parse, seconds, text, time, withoutNulls } from '../input.ts'
+import { webhookUrl } from '../webhooks/webhook-url.ts'
 import type { Schemas } from './schemas.ts'
+import { optionsOf, typeOptionFields } from './type-options.ts'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -39,25 +41,14 @@ const fields = {
     type: 'object',
     description: 'JSON Schema 2020-12 of the result, for readers: results are not checked against it',
   }),
-  default_priority: count(1000, -1000).describe(
-    'Default priority of tasks; the default of the server if absent',
-  ),
-  default_max_attempts: count(1000).describe(
-    'Default max_attempts of tasks; the default of the server if absent',
-  ),
-  default_retry_backoff_seconds: seconds(ONE_YEAR).describe(
-    'Default retry_backoff_seconds of tasks; the default of the server if absent',
-  ),
-  default_timeout_seconds: seconds(ONE_YEAR, 1).describe(
-    'Default timeout_seconds of tasks; no limit if absent',
-  ),
-  retention_days: count(36_500).describe(
-    'Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent',
-  ),
+  ...typeOptionFields,
   escalation_class: count(1000, 0).describe(
     'Default escalation_class of tasks; the server decides if absent',
   ),
   result_channel: text(64).describe('The result channel in which results are stored'),
+  webhook_url: webhookUrl.describe(
+    'URL that receives a signed message when a task has ended, unless the task names another',
+  ),
   estimated_runtime_seconds: seconds(ONE_YEAR).describe('Usual run time of tasks, returned by create_task'),
   poll_suggestion_seconds: seconds(ONE_YEAR).describe(
     'Suggested delay before the first status check, returned by create_task',
@@ -94,10 +85,15 @@ export const taskTypeShape = z.object({
   default_priority: orNull(fields.default_priority),
   default_max_attempts: orNull(fields.default_max_attempts),
   default_retry_backoff_seconds: orNull(fields.default_retry_backoff_seconds),
+  default_retry: orNull(fields.default_retry),
   default_timeout_seconds: orNull(fields.default_timeout_seconds),
+  default_labels: orNull(fields.default_labels),
+  concurrency: orNull(fields.concurrency),
   retention_days: orNull(fields.retention_days),
+  idempotency_key_path: orNull(fields.idempotency_key_path),
   escalation_class: orNull(fields.escalation_class),
   result_channel: orNull(fields.result_channel),
+  webhook_url: orNull(fields.webhook_url),
   estimated_runtime_seconds: orNull(fields.estimated_runtime_seconds),
   poll_suggestion_seconds: orNull(fields.poll_suggestion_seconds),
   max_payload_bytes: orNull(fields.max_payload_bytes),
@@ -163,13 +159,10 @@ export async function checkedTaskType(
     description: asked.description ?? null,
     payload_schema: asked.payload_schema ?? null,
     output_schema: asked.output_schema ?? null,
-    default_priority: asked.default_priority ?? null,
-    default_max_attempts: asked.default_max_attempts ?? null,
-    default_retry_backoff_seconds: asked.default_retry_backoff_seconds ?? null,
-    default_timeout_seconds: asked.default_timeout_seconds ?? null,
-    retention_days: asked.retention_days ?? null,
+    ...optionsOf(asked),
     escalation_class: asked.escalation_class ?? null,
     result_channel: asked.result_channel ?? null,
+    webhook_url: asked.webhook_url ?? null,
     estimated_runtime_seconds: asked.estimated_runtime_seconds ?? null,
     poll_suggestion_seconds: asked.poll_suggestion_seconds ?? null,
     max_payload_bytes: asked.max_payload_bytes ?? null,

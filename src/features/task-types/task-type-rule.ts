@@ -2,6 +2,7 @@ import { Fault } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import type { Schemas } from './schemas.ts'
 import type { TaskTypeView } from './shape.ts'
+import { type TypeOptions, withFallback } from './type-options.ts'
 
 /** What create_task returns about the type: the usual run time, and when to check the status. */
 interface Guidance {
@@ -27,6 +28,8 @@ export class TaskTypeRule {
   /** The workers that publish the type, the newest first. Empty for a registered type. */
   readonly publishers: readonly PublishedVariant[]
   readonly guidance: Guidance
+  /** Those of the type, and where an admin has set none, those that workers publish. */
+  readonly options: TypeOptions
   /** The source text: the same text needs no new rule. */
   readonly text: string
   readonly #schema: CanonicalJson | undefined
@@ -36,12 +39,14 @@ export class TaskTypeRule {
     view: TaskTypeView,
     publishedBy: 'registered' | 'worker',
     publishers: readonly PublishedVariant[] = [],
+    published?: TypeOptions,
   ) {
     const { estimated_runtime_seconds, poll_suggestion_seconds, payload_schema } = view
     this.text = text
     this.view = view
     this.publishedBy = publishedBy
     this.publishers = publishers
+    this.options = published === undefined ? view : withFallback(view, published)
     this.guidance = {
       ...(estimated_runtime_seconds !== null && { estimated_runtime_seconds }),
       ...(poll_suggestion_seconds !== null && { poll_suggestion_seconds }),

@@ -7,6 +7,7 @@ import type { Publications, PublicationTable } from '../workers/publications.ts'
 import { publishedRules } from './published-rules.ts'
 import { type TaskTypeDraft, type TaskTypeView, toolName } from './shape.ts'
 import { TaskTypeRule } from './task-type-rule.ts'
+import { optionsOf, type TypeOptions } from './type-options.ts'
 
 /** Limit per tenant: all types of a tenant are in memory. */
 const MAX_TASK_TYPES = 1000
@@ -88,18 +89,19 @@ export class TaskTypes extends TenantRegistry<TypeTable> {
   }
 
   protected async read(tenant: number, before: TypeTable | undefined): Promise<TypeTable> {
-    const registered = new Map<string, TaskTypeRule>()
-    for (const item of await this.#types.all(tenant)) {
-      const text = `${item.version} ${item.text}`
-      const known = before?.registered.get(item.name)
-      registered.set(
-        item.name,
-        known?.text === text ? known : new TaskTypeRule(text, viewOf(item), 'registered'),
-      )
-    }
+    const items = await this.#types.all(tenant)
     const publications = await this.#publications.read(tenant, before?.publications)
-    const registeredTools = [...registered.values()].map(({ view }) => view).filter(isTool)
+    const views = items.map((item) => {
+      const known = before?.registered.get(item.name)
+      return known?.view.version === item.version ? known.view : viewOf(item)
+    })
+    const registeredTools = views.filter(isTool)
     const published = this.#published(publications, registeredTools, before)
+    const registered = new Map<string, TaskTypeRule>()
+    for (const view of views) {
+      const known = before?.registered.get(view.type)
+      registered.set(view.type, registeredRule(view, published.get(view.type), known))
+    }
     const others = [...published].filter(([type]) => !registered.has(type))
     const tools = [...registeredTools, ...others.map(([, { view }]) => view).filter(isTool)]
     return {
@@ -130,12 +132,24 @@ export class TaskTypes extends TenantRegistry<TypeTable> {
   }
 }
 
+/** Unchanged rules stay the same object. */
+function registeredRule(
+  view: TaskTypeView,
+  published: TaskTypeRule | undefined,
+  known: TaskTypeRule | undefined,
+): TaskTypeRule {
+  const options = published && optionsOf(published.view)
+  const text = `${view.version} ${canonical([options ?? null, view])}`
+  return known?.text === text ? known : new TaskTypeRule(text, view, 'registered', [], options)
+}
+
 /** Types registered by earlier versions lack these members. */
+type Added = 'milestones' | 'output_schema' | 'escalation_class' | 'webhook_url' | keyof TypeOptions
+
 function storedOf(text: string): Stored {
-  const stored: Omit<Stored, 'milestones' | 'output_schema' | 'escalation_class'> & Partial<Stored> =
-    JSON.parse(text)
-  const { milestones = null, output_schema = null, escalation_class = null } = stored
-  return { ...stored, milestones, output_schema, escalation_class }
+  const stored: Omit<Stored, Added> & Partial<Stored> = JSON.parse(text)
+  const { milestones = null, output_schema = null, escalation_class = null, webhook_url = null } = stored
+  return { ...stored, ...optionsOf(stored), milestones, output_schema, escalation_class, webhook_url }
 }
 
 function viewOf({ value, version }: Item<Stored>): TaskTypeView {

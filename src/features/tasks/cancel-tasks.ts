@@ -179,8 +179,8 @@ async function endAll(
   }
 }
 
-/** An empty set of labels matches every task. */
-function isEmpty({
+/** Whether a filter matches every task. An empty set of labels does. */
+export function isEmpty({
   labels,
   ...fields
 }: Readonly<Record<string, unknown>> & { readonly labels?: object | undefined }): boolean {

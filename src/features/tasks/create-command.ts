@@ -3,14 +3,18 @@ import type { Block, Create } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { receiptSeq } from '../../core/ids.ts'
 import { type CanonicalJson, canonical, type JsonObject } from '../../core/json/json.ts'
-import { sortedSet } from '../../core/matching.ts'
+import { type ConcurrencyLimit, limitedName, sortedSet } from '../../core/matching.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
+import { schedulingOf } from '../../core/scheduling.ts'
 import type { Settings } from '../../core/settings.ts'
 import { isoTime } from '../../core/time.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { relationsOf } from '../flow/relation-input.ts'
 import type { Admission } from '../policies/admission.ts'
 import { checkNoSessionLane, TOOL_CALL_DEFAULTS } from '../sessions/tool-calls.ts'
+import { keyAt, shortKey } from '../task-types/payload-path.ts'
 import type { TaskTypeRule } from '../task-types/task-type-rule.ts'
+import type { TypeOptions } from '../task-types/type-options.ts'
 import { type CreateInput, deliveryOf, storedInput } from './task-input.ts'
 import { contentHash, workOf } from './work.ts'
 
@@ -28,6 +32,8 @@ interface Checked {
   readonly text: CanonicalJson
   /** The canonical input before redaction; undefined if nothing was redacted. */
   readonly asked: CanonicalJson | undefined
+  /** The idempotency key: given, or made from the payload. */
+  readonly key: string | undefined
   readonly refusal: Fault | undefined
   readonly block: Block | undefined
   readonly question: Admission['question']
@@ -42,13 +48,13 @@ export function createCommand(
   settings: Settings,
   type: TaskTypeRule | undefined,
   call: ToolCallRule | undefined,
-  { text, asked, refusal, block, question, policy }: Checked,
+  { text, asked, key, refusal, block, question, policy }: Checked,
 ): Create {
   const required = input.requirements?.capabilities
   if (required !== undefined) checkNoSessionLane(required, 'requirements.capabilities')
   const capabilities = call?.capabilities ?? sortedSet(required ?? [])
   const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
-  const defaults = type?.view
+  const defaults = type?.options
   const timeout_seconds = timeoutOf(input, defaults?.default_timeout_seconds, settings)
   const command: Create = {
     verb: 'create',
@@ -66,12 +72,14 @@ export function createCommand(
       standard.default_retry_backoff_seconds,
     timeout_seconds,
     deadline_at: input.deadline_at === undefined ? null : Date.parse(input.deadline_at),
-    escalation_class: input.escalation_class ?? defaults?.escalation_class ?? null,
+    escalation_class: input.escalation_class ?? type?.view.escalation_class ?? null,
+    scheduling: schedulingOf({ retry: input.retry ?? defaults?.default_retry ?? undefined }),
     retention_days: retentionOf(input, defaults?.retention_days, settings),
+    limit: call === undefined ? limitOf(input, defaults?.concurrency ?? null) : null,
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
-    labels: labelsOf(input),
-    idempotency_key: input.idempotency_key ?? null,
+    labels: labelsOf(input, defaults?.default_labels ?? null),
+    idempotency_key: key ?? null,
     caused_by: causeOf(tenant, input),
     input: text,
     asked,
@@ -80,6 +88,7 @@ export function createCommand(
     policy,
     refusal,
     block,
+    relations: relationsOf(caller, input),
   }
   if (question === null) return command
   const stored = storedInput(text)
@@ -107,14 +116,29 @@ function retentionOf(
   return input.retention_days ?? ofType ?? standard
 }
 
+/** Tasks without the value of the key share one limit. */
+function limitOf(
+  { type, payload }: CreateInput,
+  concurrency: TypeOptions['concurrency'],
+): ConcurrencyLimit | null {
+  if (concurrency === null) return null
+  const { limit, key } = concurrency
+  const value = key === undefined ? null : (keyAt(payload, key) ?? null)
+  return { limited: limitedName(type, value === null ? null : shortKey(value)), max_held: limit }
+}
+
 const MAX_LABELS = 32
 
-function labelsOf(input: CreateInput): CanonicalJson | null {
-  if (input.labels === undefined) return null
-  if (Object.keys(input.labels).length > MAX_LABELS) {
-    throw invalid('labels', `has more than ${MAX_LABELS} entries`)
+function labelsOf({ labels }: CreateInput, ofType: CreateInput['labels'] | null): CanonicalJson | null {
+  const all = ofType === null || ofType === undefined ? labels : { ...ofType, ...labels }
+  if (all === undefined) return null
+  if (Object.keys(all).length > MAX_LABELS) {
+    throw invalid(
+      'labels',
+      `has more than ${MAX_LABELS} entries${all === labels ? '' : ' with those of the type'}`,
+    )
   }
-  return canonical(input.labels, 'labels')
+  return canonical(all, 'labels')
 }
 
 function causeOf(tenant: TenantRef, input: CreateInput): number | null {

@@ -14,7 +14,9 @@ import { COMMON_SESSION_LANE, sessionLaneName, TOOL_CALL, toolCallRefusal } from
 import type { Schemas } from '../task-types/schemas.ts'
 import type { GivenPayload } from '../task-types/task-type-rule.ts'
 import type { TenantUpstreams } from '../upstreams/upstreams.ts'
+import { checkWebhooks } from '../webhooks/webhook-url.ts'
 import { createCommand, EMPTY, type ToolCallRule } from './create-command.ts'
+import { keyOf } from './derived-key.ts'
 import { liveWorkers, type OutlookDeps, outlook } from './outlook.ts'
 import { statusShape, taskShape } from './shape.ts'
 import type { CreateInput } from './task-input.ts'
@@ -44,6 +46,7 @@ export interface CreateDeps extends OutlookDeps {
   readonly policies: StoredPolicies
   readonly limits: TenantLimitsRegistry
   readonly rateLimits: RateLimits
+  readonly webhookTenants: ReadonlySet<string>
   readonly upstreams: TenantUpstreams | undefined
   readonly toolCalls: { readonly sessions: ReadonlyMap<number, Pick<Sessions, 'submitted'>> }
 }
@@ -53,6 +56,8 @@ interface CreateOptions {
   readonly lane?: number | undefined
   /** The request, if it creates many tasks. */
   readonly request?: object
+  /** False: without a key, the task is a new one whatever its payload says. */
+  readonly derivesKey?: boolean
 }
 
 /** Creates a task from valid input. */
@@ -61,11 +66,12 @@ export async function createTask(
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
-  { lane = COMMON_SESSION_LANE, request }: CreateOptions = {},
+  { lane = COMMON_SESSION_LANE, request, derivesKey = true }: CreateOptions = {},
 ): Promise<CreateAnswer> {
   const { engine, taskTypes, schemas, policies, upstreams, toolCalls, links } = deps
   const limits = deps.limits.known(tenant.tenant) ?? (await deps.limits.load(tenant.tenant))
   const { settings } = limits
+  if (input.webhook_url !== undefined) checkWebhooks(deps.webhookTenants, tenant)
   if (limits.tasks !== null) await deps.rateLimits.countTask(caller, limits)
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
   const type = types.rules.get(input.type)
@@ -73,18 +79,21 @@ export async function createTask(
   const { book: rules } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
   const members = canonicalMembers(input, settings)
   const text = assemble(members)
+  const key = derivesKey ? keyOf(type, input) : input.idempotency_key
   const refusal =
     call?.refusal ??
     (type?.publishedBy === 'registered' ? undefined : unregistered(input.type, settings)) ??
     (type && (await type.refusal(schemas, givenPayload(input, members.payload, request))))
   // A repeated request gets the first response, even if a new one with this input would be refused by now.
-  if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
+  if (refusal !== undefined && key === undefined) throw refusal
   const isFree = rules.isOpen && call === undefined
   const admission = isFree ? undefined : admit({ settings, upstreams }, rules, tenant, caller, input)
   const isUnchanged = admission === undefined || admission.input === input
   const command = createCommand(tenant, caller, admission?.input ?? input, settings, type, call, {
     text: isUnchanged ? text : assemble(canonicalMembers(admission.input, settings)),
     asked: isUnchanged ? undefined : text,
+    // A key that repeats a redacted value would store it.
+    key: isUnchanged || !derivesKey || keyOf(type, admission.input) === key ? key : input.idempotency_key,
     refusal,
     block: admission?.block,
     question: admission?.question ?? null,

@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import { STATUSES, type Status, TERMINAL_STATUSES } from '../../core/transitions.ts'
+import { childrenShape, waitingShape } from '../flow/flow-view.ts'
+import { dependency } from '../flow/relation-input.ts'
 import { json, jsonObject, principalShape, time } from '../input.ts'
 import { openQuestionShape } from '../questions/view.ts'
+import { retryPolicy } from '../task-types/type-options.ts'
+import { webhookShape } from '../webhooks/webhook-url.ts'
 
 export const statusShape = z.enum(STATUSES).describe('Current status of the task')
 
@@ -62,6 +66,9 @@ export const taskShape = z.object({
   retry_backoff_seconds: z
     .int()
     .describe('Seconds before the second attempt; doubled before each further one'),
+  retry: retryPolicy
+    .nullable()
+    .describe('Pauses between attempts, and which errors are retried; null if not set'),
   idempotency_key: textOrNull.describe(KEY),
   next_eligible_at: time
     .nullable()
@@ -98,6 +105,7 @@ export const taskShape = z.object({
     'Decision of the policies about the task (action, rule_id, reason, redacted_fields); null if no rule applied',
   ),
   progress: jsonObject.optional().describe('The latest progress report, with updated_at'),
+  worker_id: textOrNull.describe('Worker that holds the task or ended it; null if there is none'),
   lease: z
     .object({
       worker_id: z.string().describe('Worker that holds the lease'),
@@ -128,6 +136,17 @@ export const taskShape = z.object({
     })
     .optional()
     .describe('Outcome of the task; present once it has ended'),
+  depends_on: z
+    .array(dependency)
+    .readonly()
+    .optional()
+    .describe('Tasks that had to end before this one could be claimed; present if any were named'),
+  waiting_for: waitingShape
+    .optional()
+    .describe('What the task waits for without a lease; present while it is queued and waits'),
+  children: childrenShape
+    .optional()
+    .describe('Numbers of the tasks that are part of this one; present in single views if there are any'),
   cancellation: z
     .object({
       requested_at: time.describe('Time at which the task was canceled'),
@@ -140,6 +159,7 @@ export const taskShape = z.object({
     })
     .optional()
     .describe('Progress of the cancellation; present if the task was canceled while a worker held it'),
+  webhook: webhookShape,
   console_url: z.string().optional().describe('Page of the task in the web console'),
   hint: z.string().optional().describe('What the task is waiting for, and who can resolve it'),
 })

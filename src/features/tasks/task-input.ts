@@ -3,7 +3,10 @@ import type { CanonicalJson } from '../../core/json/json.ts'
 import { membersIn } from '../../core/json/members.ts'
 import { LARGE, storedJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
+import { relationFields } from '../flow/relation-input.ts'
 import { json, jsonObject, labels, ONE_YEAR, seconds, text } from '../input.ts'
+import { retryPolicy } from '../task-types/type-options.ts'
+import { webhookUrl } from '../webhooks/webhook-url.ts'
 
 const idempotencyKey = text(255)
   .optional()
@@ -20,6 +23,11 @@ export const retryFields = {
   deadline_at: deadline.describe(
     'Deadline of the new task, at most 365 days ahead. The deadline of the original task is not copied',
   ),
+  payload: json
+    .optional()
+    .describe(
+      'Payload of the new task, if it differs from that of the original. The rules are checked again',
+    ),
 }
 
 export const createInput = z.strictObject({
@@ -71,6 +79,9 @@ export const createInput = z.strictObject({
   retry_backoff_seconds: seconds(ONE_YEAR)
     .optional()
     .describe('Seconds before the second attempt; doubled before each further one. Default: type or server'),
+  retry: retryPolicy
+    .optional()
+    .describe('Pauses between attempts, and which errors are retried. Default: that of the task type'),
   delay_seconds: seconds(ONE_YEAR).optional().describe('Seconds before the task can be claimed; 0 if absent'),
   timeout_seconds: seconds(ONE_YEAR, 1)
     .optional()
@@ -104,15 +115,18 @@ export const createInput = z.strictObject({
     .optional()
     .describe('Kind of result that the owner expects: a word that owner and worker agree on'),
   expected_artifact_mime: text(255).optional().describe('Media type of the result that the owner expects'),
-  parent_task_id: text(255)
-    .optional()
-    .describe('Task that this one is part of. Stored without checking that it exists'),
+  ...relationFields,
   caused_by_receipt_id: text(64)
     .optional()
     .describe('Receipt that led to this task. It must exist, and becomes a parent in the ledger'),
   session_id: text(255)
     .optional()
     .describe('Free label that groups tasks, to list, follow or cancel them together'),
+  webhook_url: webhookUrl
+    .optional()
+    .describe(
+      'URL that receives a signed message when the task has ended; see docs/webhooks.md. Default: that of the task type',
+    ),
   labels: labels
     .optional()
     .describe('Names and values to find tasks by, such as {"team": "search"}; at most 32'),

@@ -4,12 +4,14 @@ import { isInterrupted } from '../../core/cancellation.ts'
 import type { CanonicalJson, JsonObject } from '../../core/json/json.ts'
 import { timeoutAt } from '../../core/lease.ts'
 import { parsePrincipalKey } from '../../core/principal.ts'
-import type { Lease, Task } from '../../core/task.ts'
-import { isoOrNull, isoTime } from '../../core/time.ts'
+import type { Lease, QueuedTask, Task } from '../../core/task.ts'
+import { FOREVER, isoOrNull, isoTime } from '../../core/time.ts'
 import { storedMembers, storedOrNull } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
+import { childrenView, waitingView } from '../flow/flow-view.ts'
 import { openQuestionView, payloadOf } from '../questions/view.ts'
+import { webhookView } from '../webhooks/delivery.ts'
 import type { Cancellations } from './cancellations.ts'
 import { type OutlookDeps, outlook } from './outlook.ts'
 import type { TaskView } from './shape.ts'
@@ -21,6 +23,7 @@ export function taskView(
   cancellation?: TaskView['cancellation'],
 ): TaskView {
   const input = storedInput(spec.input)
+  const waiting_for = waitingView(task)
   return {
     task_id: task.task_id,
     type: spec.type,
@@ -39,8 +42,9 @@ export function taskView(
     expiry_count: task.expiry_count,
     max_expiries: task.max_expiries,
     retry_backoff_seconds: task.retry_backoff_seconds,
+    retry: task.scheduling?.retry ?? null,
     idempotency_key: spec.idempotency_key,
-    next_eligible_at: task.status === 'queued' ? isoOrNull(task.next_eligible_at) : null,
+    next_eligible_at: task.status === 'queued' ? isoOrNull(dueAt(task)) : null,
     created_at: isoTime(spec.created_at),
     updated_at: isoTime(task.updated_at),
     started_at: 'started_at' in task ? isoOrNull(task.started_at) : null,
@@ -52,7 +56,7 @@ export function taskView(
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
     session_id: spec.session_id,
-    labels: input.labels ?? {},
+    labels: spec.labels === null ? {} : JSON.parse(spec.labels),
     success_criteria: input.success_criteria ?? null,
     result_delivery: deliveryOf(input),
     expected_outcome_kind: input.expected_outcome_kind ?? null,
@@ -60,10 +64,18 @@ export function taskView(
     asyncgate_instance: spec.instance,
     question: openQuestionView(task, questions),
     policy: storedOrNull(spec.policy),
+    worker_id: ('lease' in task && task.lease?.worker_id) || null,
     ...(progress !== null && { progress: progressView(progress) }),
     ...endingView(task),
+    ...(input.depends_on !== undefined && { depends_on: input.depends_on }),
+    ...(waiting_for !== undefined && { waiting_for }),
     ...(cancellation !== undefined && { cancellation }),
   }
+}
+
+/** A task that waits for something else than a time has no such time. */
+function dueAt({ next_eligible_at }: QueuedTask): number | null {
+  return next_eligible_at === FOREVER ? null : next_eligible_at
 }
 
 function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'result'> {
@@ -120,11 +132,21 @@ export async function viewOf(deps: ViewDeps, record: TaskRecord): Promise<TaskVi
   const { tenant, task_id, status } = record.task
   const shown = isInterrupted(record.task) ? await cancellations.shownFor(tenant, [record]) : undefined
   const { hint } = await outlook(deps, tenant, record.spec.type, task_id, status)
+  const children = record.task.flow?.linked ? await childCounts(deps, record.task) : undefined
+  const webhook = await webhookView(deps, record)
   return {
     ...taskView(record, shown?.get(task_id)),
+    ...(children !== undefined && { children }),
+    ...(webhook && { webhook }),
     ...links.console(task_id, status),
     ...(hint !== undefined && { hint }),
   }
+}
+
+/** Undefined if it has none: others wait for it. */
+async function childCounts({ engine }: ViewDeps, { tenant, seq }: Task): Promise<TaskView['children']> {
+  const counts = await engine.reading(() => engine.store.flow.childCounts(tenant, seq))
+  return counts.total === 0 ? undefined : childrenView(counts)
 }
 
 export async function viewsOf(

@@ -37,7 +37,7 @@ export function summarize(hours: readonly UsageHour[], storedBefore: number, ran
   const known = new Map(hours.map((hour) => [hour.hour, hour]))
   const totals = nothing()
   const rows: (Usage & { readonly from: number })[] = []
-  let receipt_bytes = storedBefore
+  let receipt_bytes = Math.max(0, storedBefore)
   let row = { from, ...nothing() }
   for (let hour = from; hour < to && hour <= now; hour += HOUR_MS) {
     if (hour % LENGTHS[granularity] === 0) {
@@ -50,8 +50,10 @@ export function summarize(hours: readonly UsageHour[], storedBefore: number, ran
     if (counts !== undefined) {
       // The stored product counts to the end of the hour, which may be in the future.
       const rest = counts.receipt_bytes * (hour + HOUR_MS - end)
-      receipt_byte_ms += Math.max(0, counts.receipt_byte_seconds * 1000 - rest)
-      receipt_bytes += counts.receipt_bytes
+      receipt_byte_ms += counts.receipt_byte_seconds * 1000 - rest
+      // Receipts from before counting began may have been erased.
+      receipt_bytes = Math.max(0, receipt_bytes + counts.receipt_bytes)
+      receipt_byte_ms = Math.max(0, receipt_byte_ms)
     }
     for (const sum of [row, totals]) {
       sum.tasks += counts?.tasks ?? 0

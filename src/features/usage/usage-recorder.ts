@@ -72,6 +72,11 @@ export class UsageRecorder {
     for (const part of usage) period.committed(part, now)
   }
 
+  /** Receipts were erased or archived, so that the tenant stores less. */
+  freed(tenant: number, bytes: number): void {
+    if (bytes !== 0) this.committed([{ tenant, tasks: 0, lease_ms: 0, receipt_bytes: -bytes }])
+  }
+
   /** The listener is called when events were written. */
   onWritten(listener: () => void): void {
     this.#onWritten = listener

@@ -18,6 +18,7 @@ export const listWorkers = defineOperation({
     'The workers seen in the last day, sorted by id: whether each is idle, busy or offline, what it can do and which leases it holds. Repeat with next_cursor until it is null.',
   input: z.strictObject({
     state: z.enum(WORKER_STATES).optional().describe('Only workers in this state'),
+    worker_id: workerId.optional().describe('Only the worker with this name'),
     limit: pageLimit,
     cursor: text(255).optional().describe('next_cursor of the previous page'),
   }),
@@ -32,9 +33,13 @@ export const listWorkers = defineOperation({
   access: 'read',
   toolsets: ['operator'],
   rest: { method: 'GET', path: '/v1/workers' },
-  async run({ engine, workers }, caller, { state, limit, cursor }) {
+  async run({ engine, workers }, caller, { state, worker_id, limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const found = await workers.list(tenant, cursor ?? '', limit + 1, seesAll(caller.role))
+    const withConfig = seesAll(caller.role)
+    const found =
+      worker_id === undefined
+        ? await workers.list(tenant, cursor ?? '', limit + 1, withConfig)
+        : await workers.find(tenant, worker_id, withConfig)
     const page = found.slice(0, limit)
     return {
       workers: state === undefined ? page : page.filter((worker) => worker.state === state),
@@ -92,6 +97,7 @@ export const registerWorker = defineOperation({
   input: z.strictObject({
     worker_id: workerId,
     worker_type: text(64).optional().describe('Kind of worker, for people'),
+    version: text(64).optional().describe('Version of the program of the worker, for people'),
     capabilities: z.array(text(128)).max(100).optional().describe('Capabilities that the worker has'),
     accept_types: z
       .array(text(255))

@@ -3,7 +3,7 @@ import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskEvent } from '../../engine/events.ts'
-import type { Entry } from '../../store/entries.ts'
+import type { Entries, Entry } from '../../store/entries.ts'
 import type { Holder } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { Drains, LiveWorkers } from './live-workers.ts'
@@ -94,9 +94,22 @@ export class WorkerRegistry {
 
   /** Workers after the id `after`, sorted by id. */
   async list(tenant: number, after: string, limit: number, withConfig: boolean): Promise<WorkerView[]> {
+    return this.#views(tenant, withConfig, (entries) => entries.list(tenant, WORKER_KIND, after, limit))
+  }
+
+  /** The worker with this id; empty if it was not seen in the last day. */
+  async find(tenant: number, worker_id: string, withConfig: boolean): Promise<WorkerView[]> {
+    return this.#views(tenant, withConfig, (entries) => entries.several(tenant, WORKER_KIND, [worker_id]))
+  }
+
+  async #views(
+    tenant: number,
+    withConfig: boolean,
+    read: (entries: Entries) => Promise<readonly Entry[]>,
+  ): Promise<WorkerView[]> {
     const { drains } = this
     await drains.load(tenant)
-    const { entries, holders } = await this.#read(tenant, after, limit)
+    const { entries, holders } = await this.#read(tenant, read)
     const now = Date.now()
     return entries.map((entry) =>
       workerView(entry.name, this.#current(entry), {
@@ -153,16 +166,12 @@ export class WorkerRegistry {
 
   async #read(
     tenant: number,
-    after: string,
-    limit: number,
+    read: (entries: Entries) => Promise<readonly Entry[]>,
   ): Promise<{ entries: readonly Entry[]; holders: ReadonlyMap<string, Holder> }> {
     const { store } = this.#engine
     return this.#engine.reading(async () => {
       await this.#writer.writeNew(tenant)
-      const [entries, holders] = await Promise.all([
-        store.entries.list(tenant, WORKER_KIND, after, limit),
-        this.#holders(tenant),
-      ])
+      const [entries, holders] = await Promise.all([read(store.entries), this.#holders(tenant)])
       return { entries, holders }
     })
   }

@@ -12,6 +12,8 @@ export type WorkerState = (typeof WORKER_STATES)[number]
 export interface WorkerRecord {
   readonly holder: PrincipalKey
   readonly worker_type: string | null
+  /** Version of its program. */
+  readonly version: string | null
   readonly capabilities: readonly string[]
   /** Null: any type. */
   readonly accept_types: readonly string[] | null
@@ -33,6 +35,7 @@ export const workerShape = z.object({
   drain: z.boolean().describe('Whether an admin has drained the worker; it then receives no further tasks'),
   principal: principalShape.describe('The principal that the worker last called as'),
   worker_type: z.string().nullable().describe('Kind of worker, for people; null if not given'),
+  version: z.string().nullable().describe('Version of its program; null if not given'),
   instance_id: z
     .string()
     .nullable()

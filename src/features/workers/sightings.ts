@@ -10,6 +10,7 @@ export interface Profile {
   readonly capabilities?: readonly string[] | undefined
   readonly accept_types?: readonly string[] | null | undefined
   readonly worker_type?: string | undefined
+  readonly version?: string | undefined
   readonly config?: JsonObject | undefined
   /** The process that called last. */
   readonly instance_id?: string | undefined
@@ -48,12 +49,13 @@ export class Sighting {
   }
 
   describe(profile: Profile): void {
-    const { capabilities, accept_types, worker_type, config, instance_id } = profile
+    const { capabilities, accept_types, worker_type, version, config, instance_id } = profile
     const before = this.#profile
     const isSame =
       (capabilities === undefined || isSameList(capabilities, before.capabilities)) &&
       (accept_types === undefined || isSameList(accept_types, before.accept_types)) &&
       (worker_type === undefined || worker_type === before.worker_type) &&
+      (version === undefined || version === before.version) &&
       (instance_id === undefined || instance_id === before.instance_id) &&
       config === undefined
     if (isSame) return
@@ -61,6 +63,7 @@ export class Sighting {
       capabilities: capabilities ?? before.capabilities,
       accept_types: accept_types === undefined ? before.accept_types : accept_types,
       worker_type: worker_type ?? before.worker_type,
+      version: version ?? before.version,
       config: config ?? before.config,
       instance_id: instance_id ?? before.instance_id,
     }
@@ -69,10 +72,11 @@ export class Sighting {
 
   /** Merges this sighting with the stored record. */
   over(stored: WorkerRecord | undefined): WorkerRecord {
-    const { capabilities, accept_types, worker_type, config, instance_id } = this.#profile
+    const { capabilities, accept_types, worker_type, version, config, instance_id } = this.#profile
     return {
       holder: this.holder,
       worker_type: worker_type ?? stored?.worker_type ?? null,
+      version: version ?? stored?.version ?? null,
       capabilities: capabilities ?? stored?.capabilities ?? [],
       accept_types: accept_types === undefined ? (stored?.accept_types ?? null) : accept_types,
       config: config ?? stored?.config ?? null,

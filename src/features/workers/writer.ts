@@ -168,5 +168,5 @@ function entryOf(tenant: number, name: string, record: WorkerRecord): EntryDraft
 
 /** Records written by earlier versions have no instance_id. */
 export function recordOf(value: string): WorkerRecord {
-  return { instance_id: null, ...JSON.parse(value) }
+  return { instance_id: null, version: null, ...JSON.parse(value) }
 }

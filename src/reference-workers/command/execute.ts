@@ -7,6 +7,7 @@ import { Permanent, RetryableError, type TaskContext, task } from '../../worker/
 import type { AllowedCommand, AllowList } from './allow-list.ts'
 import { Folder, type NewFile, PathRefused } from './folder.ts'
 import { DEFAULT_LIMITS, exceeded, type ResourceLimits, underLimits } from './limits.ts'
+import { withLines } from './lines.ts'
 import { FileTooLarge, firstBytes, writeFile } from './output.ts'
 
 export interface ExecuteOptions {
@@ -64,7 +65,7 @@ export async function commandExecute(given: ExecuteOptions) {
           : await inFolder('output_path', () => folder.create(output_path))
       try {
         const run = await start(command, asked, limits, cwd, folder.path, ctx)
-        return await follow(run, { ...options, limits, seconds }, asked, file, ctx.signal)
+        return await follow(run, { ...options, limits, seconds }, asked, file, ctx)
       } catch (error) {
         await file?.drop()
         throw error
@@ -143,7 +144,7 @@ async function follow(
   { seconds, maxOutputBytes, maxFileBytes, limits }: Limits,
   { command, output_path }: Execute,
   file: NewFile | undefined,
-  signal: AbortSignal,
+  { signal, log }: Pick<TaskContext, 'signal' | 'log'>,
 ) {
   const began = performance.now()
   const stop = () => void run.stop()
@@ -162,8 +163,16 @@ async function follow(
     toFile?.catch(stop)
     const [exit, stdout, stderr, written] = await Promise.all([
       exited,
-      toFile === undefined ? firstBytes(stdoutBytes, maxOutputBytes) : { text: '', truncated: false },
-      firstBytes(untilClosed(run.stderr), maxOutputBytes),
+      toFile === undefined
+        ? firstBytes(
+            withLines(stdoutBytes, (line) => log.info(line, { stream: 'stdout' })),
+            maxOutputBytes,
+          )
+        : { text: '', truncated: false },
+      firstBytes(
+        withLines(untilClosed(run.stderr), (line) => log.warn(line, { stream: 'stderr' })),
+        maxOutputBytes,
+      ),
       toFile?.catch((error: unknown) => exited.then(() => Promise.reject(error))),
     ])
     signal.throwIfAborted()

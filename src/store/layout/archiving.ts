@@ -33,6 +33,8 @@ export const ARCHIVING_STATEMENTS = {
   remove_task_receipts: 'DELETE FROM task_receipts WHERE task_id = ? AND tenant = ?',
   remove_children: 'DELETE FROM receipt_children WHERE parent = ? AND tenant = ?',
   remove_child: 'DELETE FROM receipt_children WHERE parent = ? AND tenant = ? AND child = ?',
+  remove_child_tasks: 'DELETE FROM child_tasks WHERE tenant = ? AND parent = ?',
+  remove_child_counts: 'DELETE FROM child_counts WHERE tenant = ? AND parent = ?',
   remove_item: 'DELETE FROM inbox WHERE tenant = ? AND principal = ? AND seq = ?',
   count: `UPDATE tenants SET ended_tasks = ended_tasks - ?,
     receipt_bytes = CASE WHEN receipt_bytes < ? THEN 0 ELSE receipt_bytes - ? END WHERE tenant = ?`,
@@ -108,8 +110,10 @@ function* checkObligations(
 function rowsOfTask(tenant: number, seq: number, taskId: string): Step[] {
   const { remove_task, remove_questions, remove_progress, remove_logs, remove_task_receipts } =
     ARCHIVING_STATEMENTS
+  const { remove_child_tasks, remove_child_counts } = ARCHIVING_STATEMENTS
   return [
     { sql: remove_task, values: [tenant, seq] },
+    ...[remove_child_tasks, remove_child_counts].map((sql) => ({ sql, values: [tenant, seq] })),
     ...[remove_questions, remove_progress, remove_logs, remove_task_receipts].map((sql) => ({
       sql,
       values: [taskId, tenant],

@@ -30,9 +30,9 @@ export interface ErasureStatements {
   segments(tenant: number, after: number, limit: number): Promise<Segment[]>
   /**
    * Replaces the texts that are still as they were, and subtracts the bytes of these from the size of the receipts of the
-   * tenant; resolves with their number.
+   * tenant; resolves with the bytes of each that was replaced.
    */
-  replace(tenant: number, changes: readonly SegmentChange[]): Promise<number>
+  replace(tenant: number, changes: readonly SegmentChange[]): Promise<readonly number[]>
   task(erased: ErasedTask): Promise<void>
   relationship(tenant: number, principal: string): Promise<void>
 }
@@ -40,7 +40,7 @@ export interface ErasureStatements {
 export function erasureOn(statements: ErasureStatements): Erasure {
   return {
     async receipts(tenant, after, limit, isSelected, now) {
-      for (;;) {
+      for (let bytes = 0; ; ) {
         const segments = await statements.segments(tenant, after, limit)
         let erased = 0
         const changes = segments.flatMap((segment): SegmentChange[] => {
@@ -51,8 +51,10 @@ export function erasureOn(statements: ErasureStatements): Erasure {
           return [{ first, before, after: without.segment.receipts, bytes: without.bytes }]
         })
         // Another erasure may have changed one of them in between. Then all are read again.
-        if (changes.length > 0 && (await statements.replace(tenant, changes)) < changes.length) continue
-        return { next: segments.length < limit ? null : (segments.at(-1)?.first ?? null), erased }
+        const replaced = changes.length === 0 ? [] : await statements.replace(tenant, changes)
+        for (const size of replaced) bytes += size
+        if (replaced.length < changes.length) continue
+        return { next: segments.length < limit ? null : (segments.at(-1)?.first ?? null), erased, bytes }
       }
     },
     task: (task, spec, now) => statements.task(erasedTask(task, spec, now)),

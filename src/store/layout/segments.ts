@@ -34,10 +34,17 @@ export function segmentsOf(receipts: readonly Receipt[], maxLength: number, rand
   while (start < receipts.length) {
     const writer = new SegmentWriter()
     let end = start
-    do writer.add(receipts[end++] as Receipt)
-    while (end < receipts.length && writer.length < maxLength && continues(receipts[end - 1], receipts[end]))
+    do {
+      const receipt = receipts[end++] as Receipt
+      writer.add(receipt, receipt.erased ? ERASED + receipt.body : receipt.body)
+    } while (
+      end < receipts.length &&
+      writer.length < maxLength &&
+      continues(receipts[end - 1], receipts[end])
+    )
     const { tenant, seq, created_at, instance } = receipts[start] as Receipt
-    segments.push({ tenant, first: seq, created_at, instance, receipts: writer.text(random.hex(SALT_BYTES)) })
+    const salts = isRestored(receipts[start]) ? saltsOf(receipts.slice(start, end)) : random.hex(SALT_BYTES)
+    segments.push({ tenant, first: seq, created_at, instance, receipts: writer.text(salts) })
     start = end
   }
   return segments
@@ -50,8 +57,18 @@ function continues(before: Receipt | undefined, after: Receipt | undefined): boo
     after.seq === before.seq + 1 &&
     after.tenant === before.tenant &&
     after.created_at === before.created_at &&
-    after.instance === before.instance
+    after.instance === before.instance &&
+    isRestored(after) === isRestored(before)
   )
+}
+
+/** Whether the receipt comes from another database, with its salt or with what was left of it by an erasure. */
+function isRestored(receipt: Receipt | undefined): boolean {
+  return receipt?.salt !== undefined || receipt?.erased === true
+}
+
+function saltsOf(receipts: readonly Receipt[]): string {
+  return receipts.map(({ salt = NONE }) => LISTED + salt).join('')
 }
 
 class SegmentWriter {

@@ -1,5 +1,6 @@
 import type { CanonicalJson } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
+import type { Scheduling } from '../../core/scheduling.ts'
 import {
   asDone,
   asHeld,
@@ -16,6 +17,7 @@ import {
   wakeAt,
 } from '../../core/task.ts'
 import { isParked, type OpenStatus, type TerminalStatus } from '../../core/transitions.ts'
+import { decodeFlow, encodeFlow, type StoredFlow } from './task-flow.ts'
 
 // A row of `tasks_live` or `tasks_done` has the columns that keys and indexes need, and the whole task as one text:
 // binding and reading thirty columns costs more than one JSON array. Its fields are known by their place.
@@ -95,7 +97,9 @@ type OpenState = readonly [
   started_at: number | null,
   lease: HeldLease | null,
   retention_days?: number | null,
-  escalation_class?: number,
+  escalation_class?: number | null,
+  scheduling?: Scheduling | null,
+  flow?: StoredFlow,
 ]
 
 type DoneState = readonly [
@@ -107,15 +111,24 @@ type DoneState = readonly [
   obligation_open: 0 | 1,
   dead_letter: 0 | 1,
   retention_days?: number | null,
-  escalation_class?: number,
+  escalation_class?: number | null,
+  scheduling?: Scheduling | null,
+  flow?: StoredFlow,
 ]
 
 /** What is stored of a task besides what its outcome says. `receipts` are the seqs of its receipts. */
 export function encodeState(task: Task, receipts: readonly number[]): string {
   check(task)
   const text = JSON.stringify(isOpen(task) ? openState(task, receipts) : doneState(task, receipts))
-  // Most tasks have neither, so they are the last elements, and absent then.
-  const { retention_days, escalation_class } = task
+  // Most tasks have none of these, so they are the last elements, and absent then.
+  const { retention_days, escalation_class, scheduling, flow } = task
+  if (flow !== null) {
+    const before = `${retention_days},${escalation_class},${JSON.stringify(scheduling)}`
+    return `${text.slice(0, -1)},${before},${encodeFlow(flow)}]`
+  }
+  if (scheduling !== null) {
+    return `${text.slice(0, -1)},${retention_days},${escalation_class},${JSON.stringify(scheduling)}]`
+  }
   if (escalation_class !== null) return `${text.slice(0, -1)},${retention_days},${escalation_class}]`
   return retention_days === null ? text : `${text.slice(0, -1)},${retention_days}]`
 }
@@ -222,7 +235,11 @@ type Details = readonly [CanonicalJson | null, CanonicalJson | null, CanonicalJs
 export function decodeLive({ tenant, seq, status: code, state }: LiveRow): Stored<OpenTask> {
   const fields = JSON.parse(state) as OpenState
   return {
-    task: openTask(coreOf(tenant, seq, fields, fields[22], fields[23]), openStatus(code), fields),
+    task: openTask(
+      coreOf(tenant, seq, fields, fields[22], fields[23], fields[24], fields[25]),
+      openStatus(code),
+      fields,
+    ),
     receipts: fields[18],
   }
 }
@@ -259,7 +276,7 @@ function leaseOf(lease: HeldLease, expires_at: number): Lease {
 export function decodeDone({ tenant, seq, status: code, state, result, details }: DoneRow): Stored<DoneTask> {
   const fields = JSON.parse(state) as DoneState
   const [error, artifacts, delivery_proof] = details === null ? NO_DETAILS : (JSON.parse(details) as Details)
-  const task = asDone(coreOf(tenant, seq, fields, fields[25], fields[26]), {
+  const task = asDone(coreOf(tenant, seq, fields, fields[25], fields[26], fields[27], fields[28]), {
     updated_at: fields[17],
     status: doneStatus(code),
     lease:
@@ -310,7 +327,9 @@ function coreOf(
   seq: number,
   fields: OpenState | DoneState,
   retention_days: number | null | undefined,
-  escalation_class: number | undefined,
+  escalation_class: number | null | undefined,
+  scheduling: Scheduling | null | undefined,
+  flow: StoredFlow | undefined,
 ): TaskCore {
   return {
     tenant,
@@ -330,10 +349,12 @@ function coreOf(
     deadline_at: fields[12],
     retention_days: retention_days ?? null,
     escalation_class: escalation_class ?? null,
+    scheduling: scheduling ?? null,
     input_length: fields[13],
     fence: fields[14],
     progress_count: fields[15],
     question_count: fields[16],
     updated_at: fields[17],
+    flow: flow === undefined ? null : decodeFlow(flow),
   }
 }

@@ -19,7 +19,7 @@ export const erasureQueries = {
       UPDATE tenants SET receipt_bytes = greatest(0, receipt_bytes - (SELECT coalesce(sum(bytes), 0) FROM replaced))
       WHERE tenant = $1
     )
-    SELECT first FROM replaced`,
+    SELECT bytes FROM replaced`,
   erase_task: `UPDATE tasks SET head = $3, input = $4 WHERE tenant = $1 AND seq = $2`,
   erase_done: `
     UPDATE tasks_done SET result = $3, details = $4 WHERE tenant = $1 AND status IN (1, 2, 3) AND seq = $2`,
@@ -38,7 +38,9 @@ function statement(name: keyof typeof erasureQueries) {
 
 export function postgresErasure(pooled: Pooled): Erasure {
   const write = (name: keyof typeof erasureQueries, tenant: number, ...values: Value[]) =>
-    writeTenant(pooled, tenant, (client) => run(client, statement(name), [tenant, ...values]))
+    writeTenant(pooled, tenant, (client) =>
+      run<{ bytes: number }>(client, statement(name), [tenant, ...values]),
+    )
   return erasureOn({
     segments: (tenant, after, limit) =>
       readTenant(pooled, tenant, (client) =>
@@ -65,7 +67,7 @@ export function postgresErasure(pooled: Pooled): Erasure {
           changes.map(({ bytes }) => bytes),
         ),
       )
-      return replaced.length
+      return replaced.map(({ bytes }) => bytes)
     },
     async task({ tenant, seq, task_id, head, input, result, details, approval, question, answer }) {
       await write('erase_task', tenant, seq, head, input)

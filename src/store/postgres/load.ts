@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Relationship } from '../../core/command.ts'
+import type { TaskLink } from '../../core/flow.ts'
 import { isUuid, taskSeq } from '../../core/ids.ts'
 import type { LaneRow, Owner } from '../../core/matching.ts'
 import type { Question } from '../../core/question.ts'
@@ -8,7 +9,7 @@ import type { Known } from '../layout/known.ts'
 import { OpenSegment, type Segment } from '../layout/segments.ts'
 import { type TaskRow, taskSpec } from '../layout/task-head.ts'
 import { type DoneRow, decodeDone, decodeLive, type LiveRow } from '../layout/task-state.ts'
-import type { HeadRef, Loaded, Need, TaskRef } from '../store.ts'
+import { type HeadRef, type Loaded, MAX_LINKS, type Need, type TaskRef } from '../store.ts'
 import { list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
 import { run } from './database.ts'
 import { ITEM_LOOKUP, type ItemRow, itemOf } from './items.ts'
@@ -24,6 +25,7 @@ import {
   SEQ_KEY,
   TASK,
   TASK_KEY,
+  TASK_LINK,
 } from './shapes.ts'
 import { NOW } from './time.ts'
 
@@ -120,6 +122,13 @@ export const loads = {
 
   items: ITEM_LOOKUP,
 
+  // One row more than are followed says that there are more.
+  links: `
+    SELECT ${list(TASK_LINK, 'l.')} FROM ${rowsOf(SEQ_KEY)}
+    CROSS JOIN LATERAL (
+      SELECT * FROM task_links WHERE tenant = x.tenant AND seq = x.seq ORDER BY task_id, n LIMIT ${MAX_LINKS + 1}
+    ) l`,
+
   relationships: `
     SELECT ${list(RELATIONSHIP, 'r.')} FROM ${rowsOf(RELATIONSHIP_KEY)}
     JOIN relationships r USING (tenant, principal)`,
@@ -204,6 +213,14 @@ export function loadsOf(need: Need, loaded: Loaded, known: Known, now: number | 
   add('items', ITEM_KEY, need.items, (row: ItemRow) => {
     const item = itemOf(row, known)
     if (item !== undefined) loaded.items.push(item)
+  })
+  const links = need.links.map(({ tenant, seq }) => ({ tenant, seq, links: [] as TaskLink[], more: false }))
+  loaded.links.push(...links)
+  add('links', SEQ_KEY, need.links, (row: TaskLink) => {
+    const found = links.find(({ tenant, seq }) => tenant === row.tenant && seq === row.seq)
+    if (found === undefined) return
+    if (found.links.length < MAX_LINKS) found.links.push(row)
+    else found.more = true
   })
   add('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
     loaded.relationships.push(row),

@@ -148,6 +148,13 @@ export const queries = {
     ) t
     WHERE n.open_tasks > 0`,
 
+  unsettled: `
+    SELECT u.tenant, u.task_id FROM tenants n
+    CROSS JOIN LATERAL (
+      SELECT tenant, task_id FROM unsettled_tasks WHERE tenant = n.tenant ORDER BY seq LIMIT $1
+    ) u
+    WHERE n.open_tasks > 0`,
+
   next_wake: `
     SELECT min(wake_at) - coalesce($2::bigint, ${NOW}) AS ms FROM (
       (SELECT wake_at FROM tasks_live WHERE tenant = $1 AND status <= 2 ORDER BY wake_at LIMIT 1)

@@ -105,15 +105,20 @@ export function readsOn(pooled: Pooled): LedgerReads {
   }
 }
 
-/** Tasks of all tenants whose wake time has come; without `now`, by the database's time, which then catches up. */
+/** Tasks of all tenants whose wake time has come, and ended ones that are not settled; without `now`, by the database's time, which then catches up. */
 export function findDue(pooled: Pooled, limit: number, now: number | null): Promise<TaskRef[]> {
   return readAs(pooled, SEE_BUSY_TENANTS, [], async (client) => {
     const caughtUp = now === null ? run(client, CATCH_UP) : undefined
-    const [found] = await settled([ask<LiveRow>(client, 'due', [limit, now]), caughtUp ?? Promise.resolve()])
-    return found.map((row) => {
+    const [found, unsettled] = await settled([
+      ask<LiveRow>(client, 'due', [limit, now]),
+      ask<TaskRef>(client, 'unsettled', [limit]),
+      caughtUp ?? Promise.resolve(),
+    ])
+    const due = found.map((row): TaskRef => {
       const { tenant, task_id } = decodeLive(row).task
       return { tenant, task_id }
     })
+    return [...due, ...unsettled]
   })
 }
 

@@ -1,9 +1,8 @@
-import type pg from 'pg'
 import { retentionOn } from '../layout/retention.ts'
-import type { Step, Work } from '../layout/steps.ts'
 import type { Retention } from '../retention.ts'
 import { readTenant, writeTenant } from './borrow.ts'
-import { type Pooled, pipelined, run, settled } from './database.ts'
+import type { Pooled } from './database.ts'
+import { drive } from './work.ts'
 
 export function postgresRetention(pooled: Pooled): Retention {
   return retentionOn({
@@ -17,23 +16,4 @@ export function postgresRetention(pooled: Pooled): Retention {
         return result
       }),
   })
-}
-
-async function drive<T>(client: pg.PoolClient, work: Work<T>): Promise<T> {
-  for (let next = work.next(); ; ) {
-    if (next.done) return next.value
-    const steps = next.value
-    next = work.next(await pipelined(client, () => settled(steps.map((step) => send(client, step)))))
-  }
-}
-
-const names = new Map<string, string>()
-
-/** Each text is prepared once per connection. There are few of them. */
-function send(client: pg.PoolClient, { sql, values }: Step): Promise<unknown[]> {
-  const name = names.get(sql) ?? `retention_${names.size}`
-  names.set(sql, name)
-  let count = 0
-  const text = sql.replaceAll('?', () => `$${++count}`)
-  return run(client, { name, text }, values)
 }

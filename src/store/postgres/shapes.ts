@@ -96,6 +96,8 @@ export const LANE_STATE = {
   owner: 'text',
   owned: 'int',
   version: 'bigint',
+  max_held: 'int',
+  held: 'int',
 } as const satisfies Shape
 
 export const LANE = {
@@ -103,6 +105,7 @@ export const LANE = {
   type: 'text',
   capabilities: 'text',
   priority: 'int',
+  limited: 'text',
   ...LANE_STATE,
 } as const satisfies Shape
 
@@ -211,3 +214,30 @@ export const USAGE_EVENT = {
   instance: 'text',
   ...USAGE_COUNTS,
 } as const satisfies Shape
+
+export const TASK_LINK_KEY = {
+  tenant: 'int',
+  seq: 'bigint',
+  task_id: 'uuid',
+  n: 'int',
+} as const satisfies Shape
+
+export const TASK_LINK = { ...TASK_LINK_KEY, effect: 'text' } as const satisfies Shape
+
+export const CHILD_TASK = {
+  tenant: 'int',
+  parent: 'bigint',
+  seq: 'bigint',
+  task_id: 'uuid',
+} as const satisfies Shape
+
+export const CHILD_COUNTS = {
+  tenant: 'int',
+  parent: 'bigint',
+  total: 'int',
+  succeeded: 'int',
+  failed: 'int',
+  canceled: 'int',
+} as const satisfies Shape
+
+export const UNSETTLED = { tenant: 'int', seq: 'bigint', task_id: 'uuid' } as const satisfies Shape

@@ -4,6 +4,8 @@ import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
+import type { FlowReads } from '../flow.ts'
+import type { HistoryRows } from '../history.ts'
 import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
@@ -26,6 +28,8 @@ import { commit } from './commit.ts'
 import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
 import { postgresErasure } from './erasure.ts'
+import { postgresFlowReads } from './flow-reads.ts'
+import { historyOn } from './history.ts'
 import { inboxReadsOn } from './inbox.ts'
 import { ledgerLogOn } from './ledger-log.ts'
 import { Listener } from './listen.ts'
@@ -77,7 +81,9 @@ class PostgresStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly retention: Retention
+  readonly flow: FlowReads
   readonly usage: UsageRows
+  readonly history: HistoryRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
   readonly #connections: Connections
@@ -100,16 +106,18 @@ class PostgresStore implements Store {
     this.audit = auditOn(connections)
     this.erasure = postgresErasure(connections)
     this.retention = postgresRetention(connections)
+    this.flow = postgresFlowReads(connections)
     this.usage = usageOn(connections)
+    this.history = historyOn(connections)
     this.outbox = outboxOn(connections)
     this.ledgerLog = ledgerLogOn(connections)
     this.entries = entriesOn(connections)
   }
 
-  tenant(name: string): Promise<TenantRef> {
+  tenant(name: string, salt?: string): Promise<TenantRef> {
     const known = this.#tenants.get(name)
     if (known !== undefined) return known
-    const found = this.#findTenant(name)
+    const found = this.#findTenant(name, salt)
     this.#tenants.set(name, found)
     found.catch(() => this.#tenants.delete(name))
     return found
@@ -179,12 +187,12 @@ class PostgresStore implements Store {
     await Promise.all([this.#writer.close(), this.#listener.close(), this.#connections.pool.end()])
   }
 
-  async #findTenant(name: string): Promise<TenantRef> {
+  async #findTenant(name: string, salt: string | undefined): Promise<TenantRef> {
     const select = 'SELECT tenant, name, salt FROM tenants WHERE name = $1'
     const insert = 'INSERT INTO tenants (name, salt) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
     const [known] = await this.#query<TenantRef>(select, [name])
     if (known !== undefined) return known
-    await this.#query(insert, [name, tenantSalt(this.#random)])
+    await this.#query(insert, [name, salt ?? tenantSalt(this.#random)])
     const [made] = await this.#query<TenantRef>(select, [name])
     if (made === undefined) throw new StoreError('unavailable', `the tenant ${name} was not stored`)
     return made

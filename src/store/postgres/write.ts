@@ -6,6 +6,8 @@ import { assignments, list, parameters, type RowOf, rowsOf, type Shape } from '.
 import type { Value } from './database.ts'
 import {
   CHILD,
+  CHILD_COUNTS,
+  CHILD_TASK,
   DONE_INSERT,
   DONE_KEY,
   ITEM,
@@ -26,9 +28,12 @@ import {
   SEQ_KEY,
   SEQ_LIST,
   TASK,
+  TASK_LINK,
+  TASK_LINK_KEY,
   TASK_RECEIPT,
   UNREAD,
   UNREAD_KEY,
+  UNSETTLED,
   VERDICT,
 } from './shapes.ts'
 
@@ -128,6 +133,22 @@ export const writes = {
     INSERT INTO inbox (${list(ITEM)}) SELECT * FROM ${rowsOf(ITEM)}
     ON CONFLICT (tenant, principal, seq) DO UPDATE SET ${assignments(ITEM_MARKS, 'excluded.')}`,
 
+  insert_links: insertInto('task_links', TASK_LINK),
+
+  delete_links: remove('task_links', TASK_LINK_KEY, 'if it exists'),
+
+  insert_child_tasks: insertInto('child_tasks', CHILD_TASK),
+
+  add_child_counts: `
+    INSERT INTO child_counts AS c (${list(CHILD_COUNTS)}) SELECT * FROM ${rowsOf(CHILD_COUNTS)}
+    ON CONFLICT (tenant, parent) DO UPDATE SET total = c.total + excluded.total,
+      succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed,
+      canceled = c.canceled + excluded.canceled`,
+
+  insert_unsettled: insertInto('unsettled_tasks', UNSETTLED),
+
+  delete_unsettled: remove('unsettled_tasks', SEQ_KEY, 'if it exists'),
+
   update_tenants: expectAll(`
     UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $${Object.keys(TENANT).length + 1}::bigint FROM ${rowsOf(TENANT)}
     WHERE t.tenant = x.tenant`),
@@ -212,6 +233,12 @@ export function writesOf(changes: Changes, rows: Rows, loaded: Loaded): Write[] 
   add('update_unread', UNREAD_CHANGED, rows.unread_changed)
   add('delete_unread', UNREAD_KEY, rows.unread_removed)
   add('upsert_items', ITEM, rows.items)
+  add('insert_links', TASK_LINK, changes.linked)
+  add('delete_links', TASK_LINK_KEY, changes.followed)
+  add('insert_child_tasks', CHILD_TASK, changes.child_tasks)
+  add('add_child_counts', CHILD_COUNTS, changes.child_counts)
+  add('insert_unsettled', UNSETTLED, changes.unsettled)
+  add('delete_unsettled', SEQ_KEY, changes.settled)
   if (found.length > 0 || changes.tenants.some((tenant) => isChanged(tenant, loaded))) {
     const tenants = changes.tenants.length > 0 ? changes.tenants : loaded.tenants
     found.push({ name: 'update_tenants', values: [...parameters(TENANT, tenants), loaded.now] })

@@ -31,17 +31,14 @@ export function prepareErasure(reader: Database, writer: Database, change: Chang
   return erasureOn({
     segments: async (...values) => attemptAvailable(() => segments.all(...values) as Segment[]),
     replace: async (tenant, changes) =>
-      changes.reduce(
-        (count, { first, before, after, bytes }) =>
-          count +
-          change(() =>
-            inTransaction(writer, () => {
-              const replaced = Number(replace.run(after, tenant, first, before).changes)
-              if (replaced > 0) subtract.run(bytes, tenant)
-              return replaced
-            }),
-          ),
-        0,
+      changes.flatMap(({ first, before, after, bytes }) =>
+        change(() =>
+          inTransaction(writer, () => {
+            if (Number(replace.run(after, tenant, first, before).changes) === 0) return []
+            subtract.run(bytes, tenant)
+            return [bytes]
+          }),
+        ),
       ),
     task: async ({ tenant, seq, task_id, head, input, result, details, approval, question, answer }) => {
       change(() => eraseTask.run(head, input, tenant, seq))

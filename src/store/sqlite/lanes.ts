@@ -15,6 +15,9 @@ export const LANE_COLUMNS = [
   'owner',
   'owned',
   'version',
+  'limited',
+  'max_held',
+  'held',
 ] as const satisfies readonly (keyof LaneRow)[]
 
 export const CHANGED_LANES = `SELECT ${LANE_COLUMNS} FROM lanes WHERE tenant = ? AND version > ? ORDER BY lane`

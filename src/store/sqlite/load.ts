@@ -10,6 +10,7 @@ import { prepareItemLookup } from './inbox.ts'
 import { prepareLaneLookup, TENANT_COLUMNS } from './lanes.ts'
 import { prepareReceiptLookup } from './ledger.ts'
 import { prepareQuestionLookup } from './questions.ts'
+import { prepareLinkLookup } from './task-links.ts'
 import { LIVE_COLUMNS, liveTask, prepareTaskLookup, TASK_COLUMNS } from './tasks.ts'
 
 // The conditions of the partial indexes stand here word for word: otherwise SQLite does not use them.
@@ -55,6 +56,7 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded, kn
   const child = database.prepare(CHILD)
   const acknowledgement = database.prepare(ACKNOWLEDGEMENT)
   const findItem = prepareItemLookup(database)
+  const findLinks = prepareLinkLookup(database)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
 
   return (need, loaded, known) => {
@@ -85,6 +87,7 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded, kn
       const row = acknowledgement.get(ref.tenant, ref.seq, ref.by) as { child: number } | undefined
       if (row !== undefined) loaded.acknowledgements.push(acknowledged(ref, row.child))
     }
+    for (const ref of need.links) loaded.links.push(findLinks(ref.tenant, ref.seq))
     for (const ref of need.items) add(loaded.items, findItem(ref.tenant, ref.principal, ref.seq, known))
     for (const ref of need.relationships) {
       add(loaded.relationships, relationship.get(ref.tenant, ref.principal) as Relationship | undefined)

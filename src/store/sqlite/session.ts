@@ -3,13 +3,15 @@ import type { TaskSpec } from '../../core/task.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
+import type { FlowReads } from '../flow.ts'
+import type { HistoryRows } from '../history.ts'
 import type { Known } from '../layout/known.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { LedgerLog } from '../ledger-log.ts'
 import type { OutboxRows } from '../outbox.ts'
 import type { Reads } from '../reads.ts'
 import type { Retention } from '../retention.ts'
-import type { Changes, Loaded, Need } from '../store.ts'
+import type { Changes, Loaded, Need, TaskRef } from '../store.ts'
 import type { UsageRows } from '../usage.ts'
 import { prepareAudit } from './audit.ts'
 import {
@@ -22,6 +24,8 @@ import {
 } from './database.ts'
 import { prepareEntries } from './entries.ts'
 import { prepareErasure } from './erasure.ts'
+import { prepareFlowReads } from './flow-reads.ts'
+import { prepareHistory } from './history.ts'
 import { prepareInboxReads } from './inbox.ts'
 import { prepareLedgerLog } from './ledger-log.ts'
 import { DUE_LEASES, DUE_WAITING, NEXT_WAKE, OVERDUE, prepareLoad } from './load.ts'
@@ -31,6 +35,7 @@ import { prepareOutbox } from './outbox.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
 import { prepareRetention } from './retention.ts'
+import { prepareUnsettledLookup } from './task-links.ts'
 import { prepareSpecLookup } from './tasks.ts'
 import { prepareUsage } from './usage.ts'
 import { prepareWrite } from './write.ts'
@@ -45,7 +50,9 @@ export interface Session {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly retention: Retention
+  readonly flow: FlowReads
   readonly usage: UsageRows
+  readonly history: HistoryRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
   readonly load: (need: Need, loaded: Loaded, known: Known) => void
@@ -58,6 +65,7 @@ export interface Session {
   readonly busyTenants: Statement
   /** Live rows as arrays, by what has come for them. */
   readonly due: readonly Statement[]
+  readonly unsettled: (tenant: number, limit: number) => TaskRef[]
   readonly nextWake: Statement
   readonly ping: Statement
   close(): void
@@ -84,7 +92,9 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       audit: prepareAudit(reader, writer, change),
       erasure: prepareErasure(reader, writer, change),
       retention: prepareRetention(reader, writer, change),
+      flow: prepareFlowReads(reader),
       usage: prepareUsage(reader, writer, change),
+      history: prepareHistory(reader, writer, change),
       outbox: prepareOutbox(reader, writer, change),
       ledgerLog: prepareLedgerLog(reader, writer, change),
       load: prepareLoad(writer),
@@ -98,6 +108,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       ),
       busyTenants: reader.prepare('SELECT tenant FROM tenants WHERE open_tasks > 0'),
       due: [DUE_LEASES, DUE_WAITING, OVERDUE].map((sql) => reader.prepareArrays(sql)),
+      unsettled: prepareUnsettledLookup(reader),
       nextWake: reader.prepare(NEXT_WAKE),
       ping: reader.prepare('SELECT tenant FROM tenants LIMIT 1'),
       close,

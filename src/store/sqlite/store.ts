@@ -4,6 +4,8 @@ import { cryptoRandom, type Random } from '../../util/random.ts'
 import type { AuditRows } from '../audit.ts'
 import type { Entries, Logs } from '../entries.ts'
 import type { Erasure } from '../erasure.ts'
+import type { FlowReads } from '../flow.ts'
+import type { HistoryRows } from '../history.ts'
 import { Known } from '../layout/known.ts'
 import { type Rows, rowsOf } from '../layout/rows.ts'
 import type { LedgerLog } from '../ledger-log.ts'
@@ -81,7 +83,9 @@ class SqliteStore implements Store {
   readonly audit: AuditRows
   readonly erasure: Erasure
   readonly retention: Retention
+  readonly flow: FlowReads
   readonly usage: UsageRows
+  readonly history: HistoryRows
   readonly outbox: OutboxRows
   readonly ledgerLog: LedgerLog
   readonly #path: string
@@ -115,19 +119,21 @@ class SqliteStore implements Store {
     this.audit = following(session.audit, () => this.#open().audit)
     this.erasure = following(session.erasure, () => this.#open().erasure)
     this.retention = following(session.retention, () => this.#open().retention)
+    this.flow = following(session.flow, () => this.#open().flow)
     this.usage = following(session.usage, () => this.#open().usage)
+    this.history = following(session.history, () => this.#open().history)
     this.outbox = following(session.outbox, () => this.#open().outbox)
     this.ledgerLog = following(session.ledgerLog, () => this.#open().ledgerLog)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 
-  async tenant(name: string): Promise<TenantRef> {
+  async tenant(name: string, salt?: string): Promise<TenantRef> {
     const { findTenant, insertTenant } = this.#open()
     const find = () => findTenant.get(name) as TenantRef | undefined
     return this.#change(() => {
       let found = find()
       if (found === undefined) {
-        insertTenant.run(name, tenantSalt(this.#random))
+        insertTenant.run(name, salt ?? tenantSalt(this.#random))
         found = find()
       }
       if (found === undefined) throw new Error(`the tenant ${name} was not stored`)
@@ -166,15 +172,16 @@ class SqliteStore implements Store {
   }
 
   async due(limit: number): Promise<TaskRef[]> {
-    const { busyTenants, due } = this.#open()
+    const { busyTenants, due, unsettled } = this.#open()
     return attemptAvailable(() => {
       const now = this.#now()
       const tenants = busyTenants.all() as { readonly tenant: number }[]
       const rows = tenants.flatMap(({ tenant }) => due.flatMap((each) => each.all(tenant, now, limit)))
-      return rows.map((row) => {
+      const found = rows.map((row): TaskRef => {
         const { tenant, task_id } = liveTask(row).task
         return { tenant, task_id }
       })
+      return [...found, ...tenants.flatMap(({ tenant }) => unsettled(tenant, limit))]
     })
   }
 

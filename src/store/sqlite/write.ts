@@ -7,6 +7,7 @@ import type { Database, Statement } from './database.ts'
 import { prepareInboxWrites } from './inbox.ts'
 import { LANE_COLUMNS } from './lanes.ts'
 import { prepareQuestionWrites } from './questions.ts'
+import { prepareLinkWrites } from './task-links.ts'
 
 const TASK = ['tenant', 'seq', 'owner', 'created_at', 'session_id', 'idempotency_key', 'head', 'input']
 const LIVE = [
@@ -36,6 +37,7 @@ export function prepareWrite(database: Database): (changes: Changes, rows: Rows,
   const writeLanes = prepareLanes(database)
   const writePrincipals = preparePrincipals(database)
   const writeInbox = prepareInboxWrites(database)
+  const writeLinks = prepareLinkWrites(database)
 
   return (changes, rows, loaded) => {
     if (isUnchanged(changes, loaded)) return
@@ -48,6 +50,7 @@ export function prepareWrite(database: Database): (changes: Changes, rows: Rows,
     writeObligations(rows)
     writePrincipals(changes)
     writeInbox(rows)
+    writeLinks(changes)
   }
 }
 
@@ -184,15 +187,19 @@ function prepareLanes(database: Database): (changes: Changes) => void {
      ON CONFLICT DO UPDATE SET ${LANE_COLUMNS.map((column) => `${column} = excluded.${column}`)}`,
   )
   const count = database.prepare(
-    `UPDATE lanes SET mark = ?, tasks = ?, owner = ?, owned = ?, version = ? WHERE tenant = ? AND lane = ?`,
+    `UPDATE lanes SET mark = ?, tasks = ?, owner = ?, owned = ?, version = ?, max_held = ?, held = ?
+     WHERE tenant = ? AND lane = ?`,
   )
   return (changes) => {
     for (const row of changes.lanes) {
-      const { tenant, lane, type, capabilities, priority, mark, tasks, owner, owned, version } = row
-      put.run(tenant, lane, type, JSON.stringify(capabilities), priority, mark, tasks, owner, owned, version)
+      const { tenant, lane, type, priority, mark, tasks, owner, owned, version, limited, max_held, held } =
+        row
+      const name = [tenant, lane, type, JSON.stringify(row.capabilities), priority]
+      put.run(...name, mark, tasks, owner, owned, version, limited, max_held, held)
     }
-    for (const { tenant, lane, mark, tasks, owner, owned, version } of changes.counted) {
-      expectOne(count.run(mark, tasks, owner, owned, version, tenant, lane), tenant, lane)
+    for (const { tenant, lane, mark, tasks, owner, owned, version, max_held, held } of changes.counted) {
+      const state = [mark, tasks, owner, owned, version, max_held, held]
+      expectOne(count.run(...state, tenant, lane), tenant, lane)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AuditLog } from '../../../src/features/audit/audit-log.ts'
-import type { AuditEvent } from '../../../src/features/audit/port.ts'
+import type { AuditAlerts, AuditEvent } from '../../../src/features/audit/port.ts'
 import type { AuditRow } from '../../../src/store/audit.ts'
 import { StoreError } from '../../../src/store/store.ts'
 import { admin, describeGates } from '../../support/gates.ts'
@@ -13,9 +13,9 @@ const action = (subject: string, tenant = 'default'): AuditEvent => ({
 })
 
 /** A log over a database that can fail. */
-function openLog() {
+function openLog(alerts?: AuditAlerts) {
   const database = { isDown: false, refuses: false, rows: [] as AuditRow[], errors: [] as unknown[] }
-  const log = new AuditLog({
+  const deps: ConstructorParameters<typeof AuditLog>[0] = {
     store: {
       audit: {
         async add(_, rows) {
@@ -32,8 +32,8 @@ function openLog() {
     },
     tenant: async (name) => ({ tenant: name.length, name, salt: '' }),
     report: (error) => database.errors.push(error),
-  })
-  return { log, database }
+  }
+  return { log: new AuditLog(deps, { alerts }), database }
 }
 
 describe('the buffer of the audit log', () => {
@@ -62,6 +62,32 @@ describe('the buffer of the audit log', () => {
     await log.flush()
     expect(database.rows.map(({ subject }) => subject)).toEqual(['1', '2'])
     await log.stop()
+  })
+
+  it('critical events are reported once, also if they are stored only later', async () => {
+    const reported: [string, AuditRow][] = []
+    const { log, database } = openLog({
+      async add(tenant, rows) {
+        for (const row of rows) reported.push([tenant, row])
+      },
+    })
+    database.isDown = true
+    log.record(action('1', 'acme'))
+    log.record({ event: 'cross_tenant_attempt', tenant: 'acme', subject: 'other' })
+    await log.flush()
+    database.isDown = false
+    await log.flush()
+    await log.stop()
+    expect(reported).toMatchObject([['acme', { event: 'cross_tenant_attempt', subject: 'other' }]])
+    expect(database.rows.map(({ id }) => id)).toContain(reported[0]?.[1].id)
+  })
+
+  it('events are stored although their alert fails', async () => {
+    const { log, database } = openLog({ add: () => Promise.reject(new Error('broken')) })
+    log.record({ event: 'token_reused', tenant: 'acme' })
+    await log.stop()
+    expect(database.rows).toMatchObject([{ event: 'token_reused' }])
+    expect(database.errors).toMatchObject([{ message: 'broken' }])
   })
 
   it('memory is bounded during an outage, and dropped events are an event', async () => {

@@ -93,7 +93,7 @@ describeGates('privacy', (open) => {
     expect(bench.errors).toEqual([])
   })
 
-  it('erased receipts count for the quota of receipt bytes with what is left of them', async () => {
+  it('erased receipts count for the quota and the usage of receipt bytes with what is left of them', async () => {
     const bench = await open()
     const { gate, store } = bench
     await failTask(gate, await hold(gate), { error: { message: SECRET.repeat(100) }, retryable: false })
@@ -102,9 +102,15 @@ describeGates('privacy', (open) => {
     const stored = async () =>
       (await ledger(bench)).reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)
     const before = await counted()
+    const billed = async () => {
+      await gate.usage.flush()
+      return (await gate.getUsage(admin(), {})).receipt_bytes
+    }
     expect(before).toBe(await stored())
+    expect(await billed()).toBe(before)
     await erase(gate)
     expect(await counted()).toBe(await stored())
+    expect(await billed()).toBe(await counted())
     expect(before - (await counted())).toBeGreaterThan(SECRET.length * 50)
     await erase(gate)
     expect(await counted()).toBe(await stored())

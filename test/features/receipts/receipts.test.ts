@@ -109,10 +109,11 @@ describeGates('list_receipts of all addressees', (open) => {
 })
 
 describeGates('get_receipt', (open) => {
-  it('get_receipt returns the same shape as list_receipts', async () => {
+  it('get_receipt returns what list_receipts returns, and the receipts that follow from it', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate)
-    const receipt = await gate.getReceipt(agent(), { receipt_id: task.receipt_id })
+    const { children, ...receipt } = await gate.getReceipt(agent(), { receipt_id: task.receipt_id })
+    expect(children).toEqual([])
     expect(receipt).toEqual({
       receipt_id: task.receipt_id,
       seq: 1,
@@ -131,6 +132,11 @@ describeGates('get_receipt', (open) => {
       delivered_at: null,
     })
     expect((await gate.listReceipts(agent())).receipts).toEqual([receipt])
+    const [offer] = await claim(gate)
+    if (offer === undefined) throw new Error('no task was offered')
+    const { receipt_id } = await finish(gate, offer)
+    const { children: later } = await gate.getReceipt(agent(), { receipt_id: task.receipt_id })
+    expect(later).toContainEqual({ receipt_id, receipt_type: 'task.completed', task_id: task.task_id })
   })
 
   it('a receipt never changes', async () => {

@@ -14,7 +14,15 @@ const FULL_DAYS = 38
 const MONTH_DAYS = 30
 
 /** Tables that grow by a row per archive, per day or per configuration, not with tasks. */
-const OTHERS = ['archives', 'entries', 'usage_events', 'usage_hours', 'audit_events', 'sqlite_stat1']
+const OTHERS = [
+  'archives',
+  'entries',
+  'usage_events',
+  'usage_hours',
+  'task_history',
+  'audit_events',
+  'sqlite_stat1',
+]
 
 type Query = (sql: string) => Promise<readonly unknown[]>
 

@@ -63,17 +63,31 @@ describeGates('retention', (open, storeName) => {
     const first = before[0]
     if (first === undefined) throw new Error('the task has no receipts')
     const terminator = await gate.checkTerminator(agent(), { receipt_id: first.receipt_id })
+    const alone = await gate.getReceipt(agent(), { receipt_id: first.receipt_id })
+    expect(alone.children).not.toEqual([])
+    const billed = async () => {
+      await gate.usage.flush()
+      return (await gate.getUsage(admin(), {})).receipt_bytes
+    }
+    const { tenant } = await bench.store.tenant('default')
+    const counted = async () => (await bench.store.reads.counters(tenant)).receipt_bytes
+    expect(await billed()).toBe(await counted())
     await later(bench, 31)
     await later(bench, 1)
     expect(bench.archive.files.size).toBe(1)
+    expect([await billed(), await counted()]).toEqual([0, 0])
     expect(await receiptsOf(gate, task.task_id, false)).toEqual([])
     expect(await receiptsOf(gate, task.task_id, true)).toEqual(before)
-    expect(await gate.getReceipt(agent(), { receipt_id: first.receipt_id })).toEqual(first)
+    expect(await gate.getReceipt(agent(), { receipt_id: first.receipt_id })).toEqual(alone)
     expect(await gate.checkTerminator(agent(), { receipt_id: first.receipt_id })).toEqual(terminator)
     expect(await refusal(look(gate, task))).toMatchObject({ code: 'TASK_NOT_FOUND' })
     expect(await refusal(gate.getReceipt(agent('bob'), { receipt_id: first.receipt_id }))).toMatchObject({
       code: 'FORBIDDEN',
     })
+    const asLedger = { task_id: task.task_id, status: 'success' }
+    expect(await gate.listReceiptsLedger(agent(), asLedger)).toMatchObject({ receipts: [] })
+    const archived = await gate.listReceiptsLedger(agent(), { ...asLedger, include_archived: true })
+    expect(archived.receipts).toMatchObject([{ task_id: task.task_id, phase: 'complete', status: 'success' }])
     const own = await gate.listReceipts(agent(), { include_archived: true, order: 'newest', limit: 2 })
     expect(own.receipts).toEqual(
       before

@@ -2,32 +2,11 @@ import { expect, it } from 'vitest'
 import { isoTime } from '../../../src/core/time.ts'
 import type { Gate } from '../../../src/features/gate.ts'
 import { admin, agent, caller, describeGates, worker } from '../../support/gates.ts'
-import { ask, claim, finish, held, lease, look, receiptsOf, refusal } from '../../support/steps.ts'
+import { recordedSchedule as schedule } from '../../support/schedules.ts'
+import { ask, claim, held, lease, look, receiptsOf, refusal } from '../../support/steps.ts'
 
 const HOUR = 3600_000
 const operator = () => caller('human', 'olga', 'operator')
-
-/** A schedule of alice, which the scheduler w1 has recorded. */
-async function schedule(gate: Gate, payload: object = {}, by = agent()) {
-  const task_template = { type: 'tick', payload_template: { at: '{{run_at}}' }, labels: { team: 'ops' } }
-  await ask(
-    gate,
-    {
-      type: 'schedule.create',
-      payload: { name: 'hourly', mode: 'interval', interval_seconds: 3600, task_template, ...payload },
-    },
-    by,
-  )
-  const offer = await lease(gate, { accept_types: ['schedule.create'] })
-  const schedule_id = offer.task_id
-  const { receipt_id } = await gate.recordSchedule(worker(), {
-    ...held(offer),
-    schedule_id,
-    event: 'created',
-  })
-  await finish(gate, offer)
-  return { schedule_id, receipt_id }
-}
 
 describeGates('schedules of all owners', (open, storeName) => {
   it('operators see the schedules of all owners, agents their own', async () => {

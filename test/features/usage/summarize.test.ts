@@ -36,6 +36,17 @@ describe('a summary of usage', () => {
     expect(summarize(hours, 10, range).totals.receipt_byte_ms / HOUR_MS).toBe(32.5)
   })
 
+  it('receipts that are erased or archived count until then', () => {
+    const range = { from: DAY, to: DAY + 3 * HOUR_MS, now: LATER, granularity: 'hour' } as const
+    const hours = [
+      hour(0, { receipt_bytes: 100, receipt_byte_seconds: 100 * 3_600 }),
+      hour(1, { receipt_bytes: -60, receipt_byte_seconds: -60 * 1_800 }),
+    ]
+    const { rows, receipt_bytes } = summarize(hours, 0, range)
+    expect(rows.map((row) => row.receipt_byte_ms / HOUR_MS)).toEqual([100, 70, 40])
+    expect(receipt_bytes).toBe(40)
+  })
+
   it('days are days in UTC, and a first day that is cut starts at the start of the period', () => {
     const from = DAY - 2 * HOUR_MS
     const range = { from, to: DAY + 48 * HOUR_MS, now: LATER, granularity: 'day' } as const
@@ -50,6 +61,7 @@ describe('a summary of usage', () => {
   it('periods without usage are left out', () => {
     const range = { from: DAY, to: DAY + 5 * HOUR_MS, now: LATER, granularity: 'hour' } as const
     expect(summarize([hour(3)], 0, range).rows.map(({ from }) => from)).toEqual([DAY + 3 * HOUR_MS])
+    expect(summarize([], -5, range)).toMatchObject({ receipt_bytes: 0 })
     expect(summarize([], 0, range)).toMatchObject({ rows: [], totals: { tasks: 0 }, receipt_bytes: 0 })
   })
 })

@@ -54,6 +54,7 @@ describeGates('worker registry', (open, storeName) => {
       drain: false,
       principal: { kind: 'worker', id: 'w1' },
       worker_type: null,
+      version: null,
       instance_id: null,
       capabilities: ['gpu'],
       accept_types: ['job'],
@@ -135,6 +136,7 @@ describeGates('worker registry', (open, storeName) => {
     const input = {
       worker_id: 'w1',
       worker_type: 'model_api',
+      version: '1.4.0',
       capabilities: ['embeddings'],
       accept_types: ['embed'],
       config: { max_concurrent: 3 },
@@ -143,6 +145,7 @@ describeGates('worker registry', (open, storeName) => {
     expect(await workerOf(gate)).toMatchObject({
       state: 'idle',
       worker_type: 'model_api',
+      version: '1.4.0',
       capabilities: ['embeddings'],
       accept_types: ['embed'],
     })
@@ -154,6 +157,15 @@ describeGates('worker registry', (open, storeName) => {
       code: 'PAYLOAD_TOO_LARGE',
       details: { path: 'config' },
     })
+  })
+
+  it('list_workers finds one worker by its name', async () => {
+    const { gate } = await open()
+    for (const worker_id of ['w1', 'w2']) await gate.registerWorker(worker(worker_id), { worker_id })
+    const found = await gate.listWorkers(admin(), { worker_id: 'w2' })
+    expect(found).toMatchObject({ workers: [{ worker_id: 'w2' }], next_cursor: null })
+    expect((await gate.listWorkers(admin(), { worker_id: 'w' })).workers).toEqual([])
+    expect((await gate.listWorkers(admin(), { worker_id: 'w2', state: 'busy' })).workers).toEqual([])
   })
 
   it('the worker itself or an admin can unregister it', async () => {

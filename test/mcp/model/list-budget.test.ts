@@ -209,6 +209,16 @@ const LISTS: Readonly<Record<string, List>> = {
       return { task_id }
     },
   },
+  list_children: {
+    member: 'children',
+    key: 'task_id',
+    rows: 20,
+    seed: async ({ gate }) => {
+      const { task_id } = await gate.createTask(ALICE, { type: 'x' })
+      await each((i) => gate.createTask(ALICE, { type: `part.${i}`, parent_task_id: task_id }))
+      return { task_id }
+    },
+  },
   list_receipts_ledger: {
     member: 'receipts',
     key: 'receipt_id',

@@ -141,7 +141,16 @@ export function describeClaiming(subject: Subject): void {
       const { tenant: other } = await store.tenant('other')
       const lanes = [
         lane(1, { type: null, capabilities: ['a', 'b'], priority: -5, mark: null }),
-        lane(2, { capabilities: [...WEIRD_TEXTS], mark: 2 ** 50, tasks: 7, owner: ALICE, owned: 3 }),
+        lane(2, {
+          capabilities: [...WEIRD_TEXTS],
+          mark: 2 ** 50,
+          tasks: 7,
+          owner: ALICE,
+          owned: 3,
+          limited: '["a",null]',
+          max_held: 2,
+          held: 1,
+        }),
         ...WEIRD_TEXTS.map((type, n) => lane(n + 3, { type, priority: 100 })),
       ]
       await put(store, [tenant, other], { lanes: [...lanes, laneRow(other, 1)] })
@@ -151,7 +160,7 @@ export function describeClaiming(subject: Subject): void {
     it('lanes are found by the version in which they changed', async () => {
       const { store, tenant } = subject
       await put(store, tenant, { lanes: [lane(1), lane(2), lane(3)] })
-      const counted = lane(1, { mark: 5, tasks: 1, owner: ALICE, owned: 1, version: 2 })
+      const counted = lane(1, { mark: 5, tasks: 1, owner: ALICE, owned: 1, version: 2, max_held: 3, held: 2 })
       const emptied = lane(3, { mark: null, version: 2 ** 45 })
       await put(store, tenant, { counted: [counted] })
       await put(store, tenant, { counted: [emptied] })

@@ -33,8 +33,10 @@ export function describeErasure(subject: Subject): void {
         await put(store, tenant, { receipts: [written(seq, ALICE), written(seq + 1, BOB)] })
       }
       const before = await receipts()
-      expect(await store.erasure.receipts(tenant, 0, 2, ofAlice, NOW)).toEqual({ next: 3, erased: 2 })
-      expect(await store.erasure.receipts(tenant, 3, 2, ofAlice, NOW)).toEqual({ next: null, erased: 1 })
+      const first = await store.erasure.receipts(tenant, 0, 2, ofAlice, NOW)
+      expect(first).toMatchObject({ next: 3, erased: 2 })
+      const last = await store.erasure.receipts(tenant, 3, 2, ofAlice, NOW)
+      expect(last).toMatchObject({ next: null, erased: 1 })
       await subject.reopen()
       const after = await receipts()
       expect(after.filter(ofAlice).map(({ erased, body }) => [erased, JSON.parse(body).erased_at])).toEqual(
@@ -43,6 +45,8 @@ export function describeErasure(subject: Subject): void {
       expect(after.filter((one) => !ofAlice(one))).toEqual(before.filter((one) => !ofAlice(one)))
       const withoutBodies = (list: readonly Receipt[]) => list.map(({ body: _, erased: __, ...rest }) => rest)
       expect(withoutBodies(after)).toEqual(withoutBodies(before))
+      const size = (list: readonly Receipt[]) => list.reduce((sum, { body }) => sum + body.length, 0)
+      expect(first.bytes + last.bytes).toBe(size(before) - size(after))
     })
 
     it('erasing receipts again changes nothing', async () => {
@@ -50,7 +54,11 @@ export function describeErasure(subject: Subject): void {
       await put(store, tenant, { receipts: [written(1, ALICE)] })
       await store.erasure.receipts(tenant, 0, 10, ofAlice, NOW)
       const once = await receipts()
-      expect(await store.erasure.receipts(tenant, 0, 10, ofAlice, NOW + 1)).toEqual({ next: null, erased: 0 })
+      expect(await store.erasure.receipts(tenant, 0, 10, ofAlice, NOW + 1)).toEqual({
+        next: null,
+        erased: 0,
+        bytes: 0,
+      })
       expect(await receipts()).toEqual(once)
     })
 

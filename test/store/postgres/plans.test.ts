@@ -4,12 +4,14 @@ import { STATUSES } from '../../../src/core/transitions.ts'
 import type { AuditRows } from '../../../src/store/audit.ts'
 import type { Logs } from '../../../src/store/entries.ts'
 import type { Erasure } from '../../../src/store/erasure.ts'
+import { type HistoryRows, STEPS } from '../../../src/store/history.ts'
 import type { LedgerLog } from '../../../src/store/ledger-log.ts'
 import type { OutboxRows } from '../../../src/store/outbox.ts'
 import { auditOn, auditQueries } from '../../../src/store/postgres/audit.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { erasureQueries, postgresErasure } from '../../../src/store/postgres/erasure.ts'
+import { historyOn, historyQueries } from '../../../src/store/postgres/history.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
 import { ledgerLogOn, ledgerLogQueries } from '../../../src/store/postgres/ledger-log.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
@@ -49,6 +51,7 @@ import {
 } from '../../support/fixtures.ts'
 import { freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
 import { auditRow } from '../conformance/audit.ts'
+import { historyPeriod } from '../conformance/history.ts'
 import { usageEvent } from '../conformance/usage.ts'
 
 const STORED = 5_000
@@ -71,6 +74,7 @@ const NAMES = new Map(
     ...auditQueries,
     ...erasureQueries,
     ...usageQueries,
+    ...historyQueries,
     ...outboxQueries,
     ...ledgerLogQueries,
   }).map(([name, text]) => [text, name]),
@@ -177,6 +181,19 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
       receipts: receipts(2),
     },
   )
+  const links = seqs.map((seq) => ({ tenant, seq, task_id: uuid(seq + 1), n: 1, effect: 'cancel' as const }))
+  const parents = seqs.map((seq) => ({ tenant, seq, task_id: uuid(seq) }))
+  const counts = { total: 1, succeeded: 0, failed: 0, canceled: 0 }
+  await run(
+    {},
+    {
+      linked: links,
+      child_tasks: seqs.map((seq) => ({ tenant, parent: seq, seq: seq + 1, task_id: uuid(seq + 1) })),
+      child_counts: seqs.map((seq) => ({ tenant, parent: seq, ...counts })),
+      unsettled: parents,
+    },
+  )
+  await run({ links: seqs.map((seq) => ({ tenant, seq })) }, { followed: links, settled: parents })
   const questions = seqs.map((seq) => question({ tenant, seq: 5_000_000 + seq, task_id: uuid(seq) }))
   await run({ tasks, questions: tasks }, { updated: seqs.map((seq) => parked(place(seq))), asked: questions })
   await run(
@@ -288,6 +305,16 @@ async function useUsage(usage: UsageRows, tenant: number, seqs: readonly number[
   await usage.removeBefore(tenant, 'f', seqs.length)
 }
 
+/** Adds as many minutes of the history, reads them and removes them. */
+async function useHistory(history: HistoryRows, tenant: number, seqs: readonly number[]): Promise<void> {
+  await history.add(
+    tenant,
+    seqs.map((seq) => historyPeriod('minute', seq * STEPS.minute)),
+  )
+  await history.read(tenant, 'minute', 0, BATCH * STEPS.minute)
+  await history.removeBefore(tenant, 'minute', Number.MAX_SAFE_INTEGER, seqs.length)
+}
+
 /** Adds receipts to the outbox, and goes through the life of one. */
 async function useOutbox(outbox: OutboxRows, tenant: number, seqs: readonly number[]): Promise<void> {
   const [first = 0] = seqs
@@ -358,6 +385,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await useAudit(auditOn(pooled), tenant, seqs)
   await useErasure(postgresErasure(pooled), tenant, seqs)
   await useUsage(usageOn(pooled), tenant, seqs)
+  await useHistory(historyOn(pooled), tenant, seqs)
   await useOutbox(outboxOn(pooled), tenant, seqs)
   await useLedgerLog(ledgerLogOn(pooled), tenant)
   await reads.statuses(tenant, ids)

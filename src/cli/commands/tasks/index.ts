@@ -7,6 +7,7 @@ import { flag, PAGE, readJson, text, texts, unlessEmpty } from '../../input.ts'
 import { warn } from '../../output.ts'
 import { cancel } from './cancel.ts'
 import { LAST, taskId } from './last.ts'
+import { logs } from './logs.ts'
 import { nameOf, printTask, textField, upstreamLines } from './print.ts'
 import { wait, waitFor } from './wait.ts'
 
@@ -84,24 +85,19 @@ const show = serverCommand({
   },
 })
 
-const logs = serverCommand({
-  name: 'tasks logs',
-  summary: 'Show the log lines that workers wrote about a task, oldest first.',
+const tree = serverCommand({
+  name: 'tasks tree',
+  summary: 'Show a task with the tasks that are part of it.',
   takes: ['TASK_ID'],
-  options: PAGE,
+  options: { limit: text('N', 'maximum number of tasks, 100 if absent') },
   async run(client, input, output) {
-    const page = await client.call('listLogs', {
-      task_id: input.arg(0),
-      limit: input.integer('limit'),
-      cursor: input.text('cursor'),
-    })
-    output.result(page, () => {
-      if (page.lines.length === 0) output.print('Nothing was logged about this task.')
-      for (const { at, level, text: line, context } of page.lines) {
-        const more = context === undefined ? '' : ` ${JSON.stringify(context)}`
-        output.print(visibleText(`${at} ${level.padEnd(5)} ${line}${more}`))
+    const found = await client.call('getTaskTree', { task_id: input.arg(0), limit: input.integer('limit') })
+    output.result(found, () => {
+      for (const { depth, task_id, type, status, children } of found.tasks) {
+        const parts = children.total === 0 ? '' : `  ${children.done} of ${children.total} done`
+        output.print(visibleText(`${'  '.repeat(depth)}${task_id}  ${status.padEnd(9)}  ${type}${parts}`))
       }
-      output.nextPage(page.next_cursor)
+      if (!found.is_complete) warn('There are more tasks: raise --limit.')
     })
   },
 })
@@ -122,10 +118,14 @@ const create = serverCommand({
     capability: texts('NAME', 'capability that a worker must have'),
     label: texts('KEY=VALUE', 'label to find it by'),
     session: text('ID', 'the session it belongs to'),
+    parent: text('TASK_ID', 'the task that it is part of'),
+    'depends-on': texts('TASK_ID', 'a task that has to succeed first'),
+    webhook: text('URL', 'URL that receives a signed message when it has ended'),
     wait: flag('wait for its end, as "tasks wait" does'),
   },
   async run(client, input, output) {
     const capabilities = input.texts('capability')
+    const dependencies = input.texts('depends-on').map((task_id) => ({ task_id }))
     const created = await client.call('createTask', {
       type: input.arg(0),
       payload: input.json('payload'),
@@ -139,6 +139,9 @@ const create = serverCommand({
       requirements: capabilities.length > 0 ? { capabilities } : undefined,
       labels: unlessEmpty(input.pairs('label')),
       session_id: input.text('session'),
+      parent_task_id: input.text('parent'),
+      depends_on: dependencies.length > 0 ? dependencies : undefined,
+      webhook_url: input.text('webhook'),
     })
     const { task_id, status, is_duplicate, hint } = created
     if (input.flag('wait')) {
@@ -157,9 +160,14 @@ const retry = serverCommand({
   name: 'tasks retry',
   summary: 'Retry a failed or canceled task, as a new task.',
   takes: ['TASK_ID'],
+  options: {
+    payload: text('JSON', 'payload of the new task, if it differs; @FILE reads a file, - standard input'),
+  },
   async run(client, input, output) {
-    const created = await client.call('retryTask', { task_id: input.arg(0) })
-    output.result(created, () => output.print(`${created.task_id} is ${created.status}, with the same input`))
+    const payload = input.json('payload')
+    const created = await client.call('retryTask', { task_id: input.arg(0), payload })
+    const kind = payload === undefined ? 'the same input' : 'the new payload'
+    output.result(created, () => output.print(`${created.task_id} is ${created.status}, with ${kind}`))
   },
 })
 
@@ -215,4 +223,4 @@ const answer = serverCommand({
   },
 })
 
-export const commands = [list, counts, show, logs, create, wait, cancel, retry, answer]
+export const commands = [list, counts, show, logs, tree, create, wait, cancel, retry, answer]

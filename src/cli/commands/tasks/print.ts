@@ -25,10 +25,19 @@ export function printTask(output: Output, task: Task): void {
       ['result', json(result?.result)],
       ['error', json(result?.error)],
       ['artifacts', json(result?.artifacts)],
+      ['webhook', webhookLine(task)],
       ['console', task.console_url],
     ],
     12,
   )
+}
+
+/** The state of the completion webhook; empty if the task has none. */
+function webhookLine({ webhook }: Task): string {
+  if (webhook === undefined) return ''
+  const { state, url, attempts, error } = webhook
+  const tries = attempts === 0 ? '' : `, attempts: ${attempts}`
+  return visibleLine(`${state}: ${url}${tries}${error === null ? '' : `, ${error}`}`, 300)
 }
 
 /** Prints how a task has ended. An inline artifact only refers to the result that is shown. */

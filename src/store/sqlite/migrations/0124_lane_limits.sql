@@ -1,0 +1,7 @@
+-- Tasks whose number of concurrent leases is limited have separate lanes: one for each value of their key.
+-- What is limited, a JSON array of the type and the value of the key; null for most lanes.
+ALTER TABLE lanes ADD COLUMN limited TEXT;
+-- The maximum number of leases of all lanes of the same value.
+ALTER TABLE lanes ADD COLUMN max_held INTEGER;
+-- The leases of the tasks in the lane; 0 in lanes without a limit.
+ALTER TABLE lanes ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
