@@ -2,7 +2,7 @@ import { ERRORS, Fault } from '../../core/errors.ts'
 import { type Caller, parsePrincipalKey } from '../../core/principal.ts'
 import { OPEN_STATUSES, type Status } from '../../core/transitions.ts'
 import type { CreateDeps } from '../tasks/create.ts'
-import { retry } from '../tasks/retry.ts'
+import { retryRecord } from '../tasks/retry.ts'
 import { findTasks } from '../tasks/search/scan.ts'
 import { type Search, searchFor } from '../tasks/search/search.ts'
 import { type BulkAction, type BulkRecord, isByIds } from './record.ts'
@@ -50,9 +50,11 @@ export async function nextStep(
   record: BulkRecord,
 ): Promise<Step> {
   const { candidates, next } = await candidatesOf(deps, tenant, record)
-  const outcomes = await Promise.all(
-    candidates.map(({ task_id }) => act(deps, tenant, bulkId, record, task_id)),
-  )
+  const ids = candidates.map(({ task_id }) => task_id)
+  const outcomes =
+    record.action === 'cancel'
+      ? await cancelAll(deps, tenant, record, ids)
+      : await retryAll(deps, bulkId, record, ids)
   const held = outcomes.findIndex((outcome) => outcome instanceof Fault && isTemporary(outcome))
   // A retry that is repeated reports its task again, so only what comes before the held one is counted.
   const counted = held < 0 || record.action === 'cancel' ? outcomes : outcomes.slice(0, held)
@@ -90,22 +92,49 @@ async function candidatesOf(
 
 type Outcome = 'done' | 'skipped' | Fault
 
-async function act(
-  deps: CreateDeps,
+async function cancelAll(
+  { engine }: CreateDeps,
   tenant: number,
+  { requested_by: by, role, reason }: BulkRecord,
+  ids: readonly string[],
+): Promise<Outcome[]> {
+  return Promise.all(
+    ids.map((task_id) =>
+      outcomeOf(async () => {
+        const { ok } = await engine.submitConfirmed({ verb: 'cancel', tenant, task_id, by, role, reason })
+        return ok ? 'done' : 'skipped'
+      }),
+    ),
+  )
+}
+
+/** All tasks are read before the first is created, so that the order of the new ones does not depend on the reads. */
+async function retryAll(
+  deps: CreateDeps,
   bulkId: string,
-  { action, tenant: name, requested_by, role, reason }: BulkRecord,
-  task_id: string,
-): Promise<Outcome> {
+  { tenant: name, requested_by, role }: BulkRecord,
+  ids: readonly string[],
+): Promise<Outcome[]> {
+  const { engine } = deps
+  const caller: Caller = { tenant: name, principal: parsePrincipalKey(requested_by), role }
+  const tenant = await engine.tenant(name)
+  const records = await Promise.all(
+    ids.map((task_id) => engine.reading(() => engine.store.reads.task(tenant.tenant, task_id))),
+  )
+  return Promise.all(
+    ids.map((task_id, i) =>
+      outcomeOf(async () => {
+        const asked = { task_id, idempotency_key: `bulk:${bulkId}:${task_id}` }
+        await retryRecord(deps, tenant, caller, records[i], asked)
+        return 'done'
+      }),
+    ),
+  )
+}
+
+async function outcomeOf(act: () => Promise<Outcome>): Promise<Outcome> {
   try {
-    if (action === 'cancel') {
-      const by = requested_by
-      const { ok } = await deps.engine.submitConfirmed({ verb: 'cancel', tenant, task_id, by, role, reason })
-      return ok ? 'done' : 'skipped'
-    }
-    const caller: Caller = { tenant: name, principal: parsePrincipalKey(requested_by), role }
-    await retry(deps, caller, { task_id, idempotency_key: `bulk:${bulkId}:${task_id}` })
-    return 'done'
+    return await act()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return SKIPPED.has(error.code) ? 'skipped' : error

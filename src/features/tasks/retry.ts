@@ -3,6 +3,8 @@ import { Fault } from '../../core/errors.ts'
 import type { Json } from '../../core/json/json.ts'
 import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
 import { isOpen } from '../../core/task.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import type { TenantRef } from '../../store/store.ts'
 import { type CreateAnswer, type CreateDeps, createTask } from './create.ts'
 import { inputOf } from './task-input.ts'
 
@@ -14,15 +16,21 @@ interface Retry {
   readonly payload?: Json | undefined
 }
 
-/** A terminal task stays terminal: the retry is a new task, caused by the receipt that ended the original. */
-export async function retry(
-  deps: CreateDeps,
-  caller: Caller,
-  { task_id, payload, ...given }: Retry,
-): Promise<CreateAnswer> {
+export async function retry(deps: CreateDeps, caller: Caller, asked: Retry): Promise<CreateAnswer> {
   const { engine } = deps
   const tenant = await engine.tenant(caller.tenant)
-  const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, task_id))
+  const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, asked.task_id))
+  return retryRecord(deps, tenant, caller, record, asked)
+}
+
+/** A terminal task stays terminal: the retry is a new task, caused by the receipt that ended the original. */
+export async function retryRecord(
+  deps: CreateDeps,
+  tenant: TenantRef,
+  caller: Caller,
+  record: TaskRecord | undefined,
+  { task_id, payload, ...given }: Retry,
+): Promise<CreateAnswer> {
   if (record === undefined) throw new Fault('TASK_NOT_FOUND', { task_id })
   const { task, spec } = record
   checkOwner(task, principalKey(caller.principal), caller.role)
@@ -41,7 +49,7 @@ export async function retry(
     parent_policy: undefined,
     ...(payload !== undefined && { payload }),
     principal_ai: task.principal_ai,
-    caused_by_receipt_id: engine.receiptId(tenant, task.outcome.receipt_seq),
+    caused_by_receipt_id: deps.engine.receiptId(tenant, task.outcome.receipt_seq),
     idempotency_key: given.idempotency_key,
     deadline_at: given.deadline_at,
   }
