@@ -1,24 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startChild } from '../child.ts'
 import { Connection } from '../http/connection.ts'
 import { quantile, times } from '../stats.ts'
 import type { MakeKey } from './key.ts'
 
-const WRONG_KEYS_PER_SECOND = 500
-const TICK_MS = 4
+const FLOOD_CHILD = fileURLToPath(new URL('./flood-child.ts', import.meta.url))
+/** More than a round sends. */
+const KEYS_PER_ROUND = 5_000
 const REQUESTS = 1_000
 
 const CREATE = JSON.stringify({ type: 'flood', payload: { text: 'x'.repeat(100) } })
 
-/** The p99 of requests with a valid key alone, and its ratio while another client tries wrong keys; in turns. */
+/** The p99 of requests with a valid key alone, and its ratio while another process tries wrong keys; in turns. */
 export async function floodedLatency(port: number, key: string, makeKey: MakeKey, rounds: number) {
-  const connection = await Connection.open(port, bearer(key))
+  const connection = await Connection.open(port, `Authorization: Bearer ${key}\r\n`)
+  const flooder = await startChild(FLOOD_CHILD, [String(port)], process.cwd())
   const create = () => connection.post('/v1/tasks', CREATE)
   const p99 = async () => quantile(await times(REQUESTS, create), 0.99)
   const flooded = async () => {
-    const flood = startFlood(port, makeKey)
+    await flooder.ask({ keys: Array.from({ length: KEYS_PER_ROUND }, makeKey) })
     await delay(200)
     const latency = await p99()
-    rates.push(await flood.stop())
+    rates.push(await flooder.ask({}))
     return latency
   }
   const rates: number[] = []
@@ -33,46 +37,6 @@ export async function floodedLatency(port: number, key: string, makeKey: MakeKey
     ratios.push(during / before)
   }
   connection.close()
+  await flooder.stop()
   return { alone, ratios, wrongPerSecond: quantile(rates, 0.5) }
 }
-
-/**
- * Sends wrong keys at a fixed rate, whether or not the server has answered the earlier ones, until it is stopped. That
- * resolves with the number of requests sent per second.
- */
-function startFlood(port: number, makeKey: MakeKey): { stop(): Promise<number> } {
-  const idle: Connection[] = []
-  const unanswered = new Set<Promise<void>>()
-  const startedAt = performance.now()
-  let sent = 0
-  let accepted = 0
-  const send = async () => {
-    const connection = idle.pop() ?? (await Connection.open(port))
-    await connection.post('/v1/tasks', CREATE, bearer(makeKey())).then(
-      () => accepted++,
-      () => {},
-    )
-    // The server closes the connection of a request that it refuses before it has read the body.
-    if (connection.isOpen) idle.push(connection)
-    else connection.close()
-  }
-  const timer = setInterval(() => {
-    const due = ((performance.now() - startedAt) * WRONG_KEYS_PER_SECOND) / 1000
-    for (; sent < due; sent++) {
-      const request = send().finally(() => unanswered.delete(request))
-      unanswered.add(request)
-    }
-  }, TICK_MS)
-  return {
-    async stop() {
-      clearInterval(timer)
-      const rate = (sent * 1000) / (performance.now() - startedAt)
-      await Promise.all(unanswered)
-      for (const connection of idle) connection.close()
-      if (accepted > 0) throw new Error('the server accepted a wrong key')
-      return rate
-    },
-  }
-}
-
-const bearer = (key: string) => `Authorization: Bearer ${key}\r\n`
