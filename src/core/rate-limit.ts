@@ -46,32 +46,26 @@ export function takeCalls(
   cost: number,
 ): { readonly state: BucketState; readonly standing: Standing } {
   const window = window_seconds * 1000
-  const start = startOf(state, calls, now, window)
-  const next = add(start, cost * window, calls)
-  const isAllowed = next.ms - now < window || (next.ms - now === window && next.part === 0)
-  const after = isAllowed ? next : start
+  // A state of another limit or of another clock is brought within the bounds of this one.
+  const isFull = state === undefined || state.ms < now
+  const isEmpty = !isFull && state.ms >= now + window
+  const ms = isFull ? now : isEmpty ? now + window : state.ms
+  const part = isFull || isEmpty ? 0 : Math.min(state.part, calls - 1)
+  const amount = cost * window
+  const total = part + (amount % calls)
+  const carry = total >= calls ? 1 : 0
+  const nextMs = ms + Math.floor(amount / calls) + carry
+  const nextPart = total - carry * calls
+  const isAllowed = nextMs - now < window || (nextMs - now === window && nextPart === 0)
+  const after = isAllowed ? { ms: nextMs, part: nextPart } : { ms, part }
   const free = (now + window - after.ms) * calls - after.part
-  const excess = next.ms - now - window + (next.part > 0 ? 1 : 0)
   return {
     state: after,
     standing: {
       isAllowed,
       remaining: Math.max(0, Math.floor(free / window)),
       full_ms: after.ms - now + (after.part > 0 ? 1 : 0),
-      retry_ms: isAllowed ? 0 : excess,
+      retry_ms: isAllowed ? 0 : nextMs - now - window + (nextPart > 0 ? 1 : 0),
     },
   }
-}
-
-/** A state of another limit or of another clock is brought within the bounds of this one. */
-function startOf(state: BucketState | undefined, calls: number, now: number, window: number): BucketState {
-  if (state === undefined || state.ms < now) return { ms: now, part: 0 }
-  if (state.ms >= now + window) return { ms: now + window, part: 0 }
-  return { ms: state.ms, part: Math.min(state.part, calls - 1) }
-}
-
-function add({ ms, part }: BucketState, amount: number, calls: number): BucketState {
-  const total = part + (amount % calls)
-  const carry = total >= calls ? 1 : 0
-  return { ms: ms + Math.floor(amount / calls) + carry, part: total - carry * calls }
 }

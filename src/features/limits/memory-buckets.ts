@@ -30,16 +30,19 @@ export class MemoryBuckets implements Buckets {
     const now = this.#now()
     const states: BucketState[] = []
     const standings: Standing[] = []
+    let isAllowed = true
     for (const { name, limit } of buckets) {
       const { state, standing } = takeCalls(this.#states.get(name), limit, now, cost)
       states.push(state)
       standings.push(standing)
+      isAllowed &&= standing.isAllowed
     }
     if (cost === 0) return standings
-    if (!standings.every(({ isAllowed }) => isAllowed)) return this.#refused(buckets, standings, now)
-    for (const [i, state] of states.entries()) {
+    if (!isAllowed) return this.#refused(buckets, standings, now)
+    for (let i = 0; i < buckets.length; i++) {
       const name = buckets[i]?.name
-      if (name !== undefined) this.#states.set(name, state)
+      const state = states[i]
+      if (name !== undefined && state !== undefined) this.#states.set(name, state)
     }
     if (this.#states.size > this.#max) this.#clean(now)
     return standings
