@@ -1,3 +1,4 @@
+import { constants, setPriority } from 'node:os'
 import { Connection } from '../http/connection.ts'
 
 const WRONG_KEYS_PER_SECOND = 500
@@ -7,9 +8,10 @@ const CREATE = JSON.stringify({ type: 'flood', payload: { text: 'x'.repeat(100) 
 
 /**
  * Sends wrong keys at a fixed rate, whether or not the server has responded to the earlier ones, from one message to the
- * next. It is a process of its own, because its connections would delay those of the client that is measured. The
- * response to the second message is the number of requests sent per second.
+ * next. It is a process of its own with the lowest priority, because attackers do not run on the machine of the server
+ * or of the client that is measured. The response to the second message is the number of requests sent per second.
  */
+setPriority(constants.priority.PRIORITY_LOW)
 const port = Number(process.argv[2])
 let flood: ReturnType<typeof startFlood> | undefined
 
