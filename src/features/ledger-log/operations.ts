@@ -37,9 +37,12 @@ export const getReceiptProof = defineOperation({
   async run({ engine, retention, ledgerLogs }, caller, { receipt_id }) {
     const { tenant, receipt } = await readReceipt(engine, retention.archive, caller, receipt_id)
     return engine.reading(async () => {
-      const proof = await ledgerLogs.inclusionProof(tenant, receipt.seq)
-      const entry = await ledgerLogs.entry(tenant, receipt.seq)
+      const [proof, entry] = await Promise.all([
+        ledgerLogs.inclusionProof(tenant, receipt.seq),
+        ledgerLogs.entry(tenant, receipt.seq),
+      ])
       if (proof === undefined || entry === undefined) throw new Fault('RECEIPT_NOT_FOUND', { receipt_id })
+      // Read last: the key of the proof is among them even if keys were rotated meanwhile.
       return { receipt_id, ...entry, proof, keys: await ledgerLogs.verifierKeys(tenant.name) }
     })
   },

@@ -15,9 +15,12 @@ const REPAIR = { ...TILE_KEY, before: 'text', after: 'text' } as const
 const CHECKPOINT = 'size, created_at, note'
 
 export const ledgerLogQueries = {
+  // LIMIT keeps the planner from reading all tiles for each call, which it prefers while the table is small.
   ledger_tiles: `
     SELECT t.level, t.n, t.hashes FROM ${rowsOf(TILE_KEY)}
-    JOIN ledger_tiles t ON t.tenant = $3 AND t.level = x.level AND t.n = x.n`,
+    CROSS JOIN LATERAL (
+      SELECT * FROM ledger_tiles WHERE tenant = $3 AND level = x.level AND n = x.n LIMIT 1
+    ) t`,
   list_tiles: `
     SELECT level, n, hashes FROM ledger_tiles
     WHERE tenant = $1 AND (level, n) > ($2, $3) ORDER BY level, n LIMIT $4`,
