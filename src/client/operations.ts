@@ -2565,6 +2565,17 @@ export interface RegisterTaskTypeInput {
         key?: string | undefined
       }
     | undefined
+  /** How many leases of tasks of the type may start in a window, over all workers and servers */
+  rate?:
+    | {
+        /** Number of leases that may start in a window */
+        limit: number
+        /** Length of the window, which begins with its first lease */
+        seconds: number
+        /** Path of a payload member, such as customer_id: the rate applies to each of its values */
+        key?: string | undefined
+      }
+    | undefined
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent */
   retention_days?: number | undefined
   /** Path of the payload member, such as order_id, that makes the idempotency key of a task without one */
@@ -2637,6 +2648,15 @@ export interface RegisterTaskTypeAnswer {
     /** Number of tasks that may be leased at once */
     readonly limit: number
     /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+    readonly key?: string
+  } | null
+  /** How many leases of tasks of the type may start in a window, over all workers and servers. Null if not set */
+  readonly rate: {
+    /** Number of leases that may start in a window */
+    readonly limit: number
+    /** Length of the window, which begins with its first lease */
+    readonly seconds: number
+    /** Path of a payload member, such as customer_id: the rate applies to each of its values */
     readonly key?: string
   } | null
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
@@ -2720,6 +2740,15 @@ export interface GetTaskTypeAnswer {
     /** Number of tasks that may be leased at once */
     readonly limit: number
     /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+    readonly key?: string
+  } | null
+  /** How many leases of tasks of the type may start in a window, over all workers and servers. Null if not set */
+  readonly rate: {
+    /** Number of leases that may start in a window */
+    readonly limit: number
+    /** Length of the window, which begins with its first lease */
+    readonly seconds: number
+    /** Path of a payload member, such as customer_id: the rate applies to each of its values */
     readonly key?: string
   } | null
   /** Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent. Null if not set */
@@ -2867,6 +2896,17 @@ export interface RegisterWorkerInput {
                     /** Number of tasks that may be leased at once */
                     limit: number
                     /** Path of a payload member, such as customer_id: the limit applies to each of its values */
+                    key?: string | undefined
+                  }
+                | undefined
+              /** How many leases of tasks of the type may start in a window, over all workers and servers */
+              rate?:
+                | {
+                    /** Number of leases that may start in a window */
+                    limit: number
+                    /** Length of the window, which begins with its first lease */
+                    seconds: number
+                    /** Path of a payload member, such as customer_id: the rate applies to each of its values */
                     key?: string | undefined
                   }
                 | undefined

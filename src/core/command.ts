@@ -3,7 +3,7 @@ import type { FailurePolicy, ParentPolicy, WaitMode } from './flow.ts'
 import type { InboxItem, InboxMark } from './inbox.ts'
 import type { CanonicalJson } from './json/json.ts'
 import type { Evidence } from './locatability.ts'
-import type { ConcurrencyLimit, Wanted } from './matching.ts'
+import type { ConcurrencyLimit, RateLimit, Wanted } from './matching.ts'
 import type { PrincipalKey, Role } from './principal.ts'
 import type { Asked, DecidedState, Question } from './question.ts'
 import type { Receipt, ReceiptType } from './receipt.ts'
@@ -40,6 +40,8 @@ export interface Create extends TenantCommand {
   readonly scheduling: Scheduling | null
   /** How many tasks like this one may be leased at once; null without a limit. */
   readonly limit: ConcurrencyLimit | null
+  /** How many leases of tasks like this one may start in a window; null without a rate. */
+  readonly rate: RateLimit | null
   readonly delay_ms: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null

@@ -10,6 +10,8 @@ export interface Lane {
   readonly priority: number
   /** What is limited, as `limitedName` gives it; null for tasks without a limit. */
   readonly limited: string | null
+  /** What the rate of starting leases applies to, as `limitedName` gives it; null for tasks without a rate. */
+  readonly rated: string | null
 }
 
 /** A lane and its state. */
@@ -26,8 +28,19 @@ export interface LaneRow extends Lane {
   readonly max_held: number | null
   /** The leased tasks of a lane with a limit; 0 in other lanes and in pools. */
   readonly held: number
+  /** The rate and what started in its window; null without a rate and in pools. */
+  readonly rate: LaneRate | null
   /** The `lanes_version` of the tenant when the lane last changed. */
   readonly version: number
+}
+
+/** How many leases may start in a window, and how many of this lane did. */
+export interface LaneRate {
+  readonly limit: number
+  readonly seconds: number
+  /** When the window began; 0 if no lease of the lane has started. */
+  readonly at: number
+  readonly started: number
 }
 
 export interface Wanted {
@@ -57,6 +70,14 @@ export interface ConcurrencyLimit {
   readonly max_held: number
 }
 
+/** A limit of the leases that start in a window. */
+export interface RateLimit {
+  /** Tasks with the same text share the rate. */
+  readonly rated: string
+  readonly limit: number
+  readonly seconds: number
+}
+
 /** Tasks of a type share a limit, or those with the same value of their key do. */
 export function limitedName(type: string, key: string | null): string {
   return JSON.stringify([type, key])
@@ -67,10 +88,11 @@ export function laneName(
   capabilities: readonly string[],
   priority: number,
   limited: string | null = null,
+  rated: string | null = null,
 ): string {
-  return JSON.stringify(
-    limited === null ? [type, priority, ...capabilities] : [type, priority, { limited }, ...capabilities],
-  )
+  if (limited === null && rated === null) return JSON.stringify([type, priority, ...capabilities])
+  const limits = rated === null ? { limited } : { limited, rated }
+  return JSON.stringify([type, priority, limits, ...capabilities])
 }
 
 /** Every capability that the lane's tasks need is one that the worker has. */

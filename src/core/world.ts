@@ -2,7 +2,7 @@ import type { Random } from '../util/random.ts'
 import type { Relationship } from './command.ts'
 import type { Links } from './flow.ts'
 import type { InboxItem } from './inbox.ts'
-import type { ConcurrencyLimit, Owner, Wanted } from './matching.ts'
+import type { ConcurrencyLimit, Owner, RateLimit, Wanted } from './matching.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { Question } from './question.ts'
 import type { Receipt, ReceiptType } from './receipt.ts'
@@ -47,6 +47,7 @@ export interface World {
     priority: number,
     owner: PrincipalKey,
     limit?: ConcurrencyLimit | null,
+    rate?: RateLimit | null,
   ): { lane: number; pool: number }
   /** The ready tasks that match the claim, in the order in which they are leased. */
   ready(wanted: Wanted): Iterable<QueuedTask>

@@ -5,6 +5,7 @@ import {
   type LaneRow,
   laneName,
   MAX_LANES_PER_OWNER,
+  type RateLimit,
   type Wanted,
 } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
@@ -35,10 +36,14 @@ export class BatchLanes {
   readonly #renamed = new Set<number>()
   /** The changes of the leases with a limit in this batch. */
   readonly #held = new Map<string, number>()
+  /** The leases with a rate that start in this batch. */
+  readonly #started = new Map<string, number>()
+  readonly #now: number
   readonly #occupied = new Map<PrincipalKey, number>()
   readonly #empty: { lanes?: Iterator<number>; pools?: Iterator<number> } = {}
 
-  constructor(lanes: TenantLanes, tenant: Mutable<Tenant>, heads: readonly Head[]) {
+  constructor(lanes: TenantLanes, tenant: Mutable<Tenant>, heads: readonly Head[], now: number) {
+    this.#now = now
     this.#lanes = lanes
     this.#tenant = tenant
     for (const head of heads) {
@@ -55,21 +60,26 @@ export class BatchLanes {
     priority: number,
     owner: PrincipalKey,
     limit: ConcurrencyLimit | null = null,
+    rate: RateLimit | null = null,
   ) {
+    const rated = rate?.rated ?? null
     const limited = limit?.limited ?? null
-    const known = this.#find(laneName(type, capabilities, priority, limited))
+    const known = this.#find(laneName(type, capabilities, priority, limited, rated))
     if (known === undefined || known.tasks === 0) this.#checkLimit(owner)
-    const pool = this.#number(null, capabilities, priority, limited)
-    const lane = known?.lane ?? this.#number(type, capabilities, priority, limited)
+    const pool = this.#number(null, capabilities, priority, limited, rated)
+    const lane = known?.lane ?? this.#number(type, capabilities, priority, limited, rated)
     if (limit !== null && this.#row(lane)?.max_held !== limit.max_held) {
       this.#change(lane).max_held = limit.max_held
     }
+    if (rate !== null) this.#setRate(lane, rate)
     return { pool, lane }
   }
 
   /** A task of the lane was leased, or its lease ended. Only lanes with a limit count them. */
   hold({ lane }: Task, difference: 1 | -1): void {
-    const limited = this.#row(lane)?.limited ?? null
+    const row = this.#row(lane)
+    if (difference > 0 && row !== undefined && row.rated !== null) this.#start(row, row.rated)
+    const limited = row?.limited ?? null
     if (limited === null) return
     this.#change(lane).held += difference
     this.#held.set(limited, (this.#held.get(limited) ?? 0) + difference)
@@ -78,6 +88,27 @@ export class BatchLanes {
     for (const row of this.#lanes.waiting(limited)) {
       if (row.type !== null && !this.becameReady.has(row.lane)) this.becameReady.set(row.lane, 1)
     }
+  }
+
+  /** A changed rate applies from the next task. */
+  #setRate(lane: number, { limit, seconds }: RateLimit): void {
+    const rate = this.#row(lane)?.rate ?? null
+    if (rate?.limit === limit && rate.seconds === seconds) return
+    this.#change(lane).rate = { limit, seconds, at: rate?.at ?? 0, started: rate?.started ?? 0 }
+  }
+
+  /** Counts a lease in the window of its rate, which begins now if the last one has ended. */
+  #start({ lane, rate }: LaneRow, rated: string): void {
+    if (rate === null) return
+    const { at } = this.#lanes.rates.window(rated, this.#now)
+    const started = rate.at === at ? rate.started + 1 : 1
+    this.#change(lane).rate = { limit: rate.limit, seconds: rate.seconds, at, started }
+    this.#started.set(rated, (this.#started.get(rated) ?? 0) + 1)
+  }
+
+  /** How many more leases with this rate may start now. */
+  #rateRoom(rated: string): number {
+    return this.#lanes.rates.window(rated, this.#now).room - (this.#started.get(rated) ?? 0)
   }
 
   /** How many more tasks with this limit may be leased now. */
@@ -132,8 +163,9 @@ export class BatchLanes {
       const queues: ReadyQueue[] = []
       // The lowest rank of a lane that was not loaded: tasks behind it have to wait.
       let bound = Number.POSITIVE_INFINITY
-      for (const { lane, limited } of lanes) {
+      for (const { lane, limited, rated } of lanes) {
         if (limited !== null && this.#room(limited) <= 0) continue
+        if (rated !== null && this.#rateRoom(rated) <= 0) continue
         const queue = this.#queues.get(lane)
         if (queue !== undefined) queues.push(queue)
         else bound = Math.min(bound, this.#row(lane)?.mark ?? 0)
@@ -151,12 +183,16 @@ export class BatchLanes {
     for (;;) {
       const next = tasks.next()
       if (next.done) return next.value
-      const limited = this.#row(next.value.lane)?.limited ?? null
-      if (limited !== null) {
-        const count = taken.get(limited) ?? 0
-        if (count >= this.#room(limited)) continue
-        taken.set(limited, count + 1)
+      const { limited = null, rated = null } = this.#row(next.value.lane) ?? {}
+      const count = limited === null ? 0 : (taken.get(limited) ?? 0)
+      if (limited !== null && count >= this.#room(limited)) continue
+      if (rated !== null) {
+        const name = `rate ${rated}`
+        const starting = taken.get(name) ?? 0
+        if (starting >= this.#rateRoom(rated)) continue
+        taken.set(name, starting + 1)
       }
+      if (limited !== null) taken.set(limited, count + 1)
       yield next.value
     }
   }
@@ -205,14 +241,24 @@ export class BatchLanes {
     capabilities: readonly string[],
     priority: number,
     limited: string | null,
+    rated: string | null,
   ): number {
-    const name = laneName(type, capabilities, priority, limited)
+    const name = laneName(type, capabilities, priority, limited, rated)
     const known = this.#find(name)
     if (known !== undefined) return known.lane
     const { tenant } = this.#tenant
     const lane = this.#takeEmpty(type === null ? 'pools' : 'lanes') ?? ++this.#tenant.lanes
-    const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 0, max_held: null, held: 0 }
-    this.#rows.set(lane, { tenant, lane, type, capabilities, priority, limited, ...state })
+    const state = {
+      mark: null,
+      tasks: 0,
+      owner: null,
+      owned: 0,
+      version: 0,
+      max_held: null,
+      held: 0,
+      rate: null,
+    }
+    this.#rows.set(lane, { tenant, lane, type, capabilities, priority, limited, rated, ...state })
     this.#named.set(name, lane)
     this.#renamed.add(lane)
     return lane
@@ -224,7 +270,7 @@ export class BatchLanes {
     const empty = this.#empty[kind] ?? this.#lanes.empty(kind)
     this.#empty[kind] = empty
     for (let next = empty.next(); !next.done; next = empty.next()) {
-      if (!this.#rows.has(next.value)) return next.value
+      if (!this.#rows.has(next.value) && !this.#lanes.isCounted(next.value)) return next.value
     }
     return undefined
   }
@@ -261,6 +307,7 @@ function isSame(a: LaneRow, b: LaneRow | undefined): boolean {
     a.owner === b.owner &&
     a.owned === b.owned &&
     a.held === b.held &&
+    a.rate === b.rate &&
     a.max_held === b.max_held
   )
 }

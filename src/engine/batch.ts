@@ -67,6 +67,7 @@ export class Batch {
   }
 
   decide(loaded: Loaded): Changes | Need {
+    for (const { tenant } of loaded.tenants) this.#deps.directory.advance(tenant, loaded.now)
     const missing = this.#missing(loaded)
     if (missing !== undefined) return missing
     this.#worlds = new Map()

@@ -1,5 +1,6 @@
 import { type LaneRow, laneName } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
+import { RateWindows } from './rate-windows.ts'
 import { ReadyLanes } from './ready-lanes.ts'
 
 /**
@@ -14,6 +15,11 @@ export class Directory {
   /** Applies the changes of other processes. Each change is reported to waiting claims once. */
   learn(tenant: number, rows: readonly LaneRow[]): void {
     for (const row of this.of(tenant).put(rows)) if (row.mark !== null) this.onNews(row)
+  }
+
+  /** Notes the time of the store. Claims that wait for lanes whose rate allows leases again are woken. */
+  advance(tenant: number, now: number): void {
+    for (const row of this.of(tenant).advance(now)) this.onNews(row)
   }
 
   of(tenant: number): TenantLanes {
@@ -44,8 +50,9 @@ export class TenantLanes {
   version = 0
   /** Whether another process has changed lanes recently. Then changes are loaded with the first round. */
   isContended = false
-  /** Lanes with ready tasks, except those whose limit is reached. */
+  /** Lanes with ready tasks, except those whose limit or rate is reached. */
   readonly ready = new ReadyLanes()
+  readonly rates = new RateWindows()
   readonly #limits = new Map<string, Limit>()
   readonly #rows = new Map<number, LaneRow>()
   readonly #byName = new Map<string, number>()
@@ -69,6 +76,31 @@ export class TenantLanes {
     })
     for (const limit of freed) for (const lane of limit.lanes) applied.push(...this.#others(lane, applied))
     return applied
+  }
+
+  /** Notes the time of the store. Lanes whose rate allows leases again are considered again. */
+  advance(now: number): LaneRow[] {
+    const lanes = this.rates.advance(now)
+    for (const lane of lanes) this.#sort(lane)
+    return lanes.flatMap((lane) => {
+      const row = this.#rows.get(lane)
+      return row === undefined || row.type === null || row.mark === null ? [] : [row]
+    })
+  }
+
+  /** Whether the lane counts leases in the window of its rate, so that its number cannot be reused yet. */
+  isCounted(lane: number): boolean {
+    const row = this.#rows.get(lane)
+    return row !== undefined && this.rates.isCounted(row)
+  }
+
+  /** Whether claims consider the lane. */
+  #sort(lane: number): void {
+    const row = this.#rows.get(lane)
+    if (row === undefined || row.mark === null) return
+    const hasRoom = row.limited === null || this.room(row.limited) > 0
+    if (hasRoom && !this.rates.isFull(row.rated)) this.ready.add(row)
+    else this.ready.delete(row)
   }
 
   /** How many more tasks with this limit may be leased. */
@@ -119,7 +151,8 @@ export class TenantLanes {
   #add(row: LaneRow): void {
     this.#rows.set(row.lane, row)
     if (row.limited !== null) this.#join(row, row.limited)
-    if (row.mark !== null && (row.limited === null || this.room(row.limited) > 0)) this.ready.add(row)
+    if (row.rated !== null) for (const lane of this.rates.join(row, row.rated)) this.#sort(lane)
+    this.#sort(row.lane)
     if (row.owner !== null) this.#occupied.set(row.owner, this.occupiedBy(row.owner) + 1)
     if (row.tasks === 0) this.#empty[kindOf(row)].add(row.lane)
   }
@@ -151,17 +184,13 @@ export class TenantLanes {
   #open(limit: Limit, had: number): void {
     const has = limit.max_held - limit.held
     if (had > 0 === has > 0) return
-    for (const lane of limit.lanes) {
-      const row = this.#rows.get(lane)
-      if (row === undefined || row.mark === null) continue
-      if (has > 0) this.ready.add(row)
-      else this.ready.delete(row)
-    }
+    for (const lane of limit.lanes) this.#sort(lane)
   }
 
   #remove(row: LaneRow): void {
     if (row.mark !== null) this.ready.delete(row)
     if (row.limited !== null) this.#quit(row, row.limited)
+    if (row.rated !== null) this.rates.quit(row, row.rated)
     if (row.owner !== null) {
       const left = this.occupiedBy(row.owner) - 1
       if (left > 0) this.#occupied.set(row.owner, left)
@@ -171,8 +200,8 @@ export class TenantLanes {
   }
 }
 
-function nameOf({ type, capabilities, priority, limited }: LaneRow): string {
-  return laneName(type, capabilities, priority, limited)
+function nameOf({ type, capabilities, priority, limited, rated }: LaneRow): string {
+  return laneName(type, capabilities, priority, limited, rated)
 }
 
 function isNamesake(a: LaneRow, b: LaneRow): boolean {
@@ -181,7 +210,8 @@ function isNamesake(a: LaneRow, b: LaneRow): boolean {
     a.type === b.type &&
     a.priority === b.priority &&
     a.capabilities === b.capabilities &&
-    a.limited === b.limited
+    a.limited === b.limited &&
+    a.rated === b.rated
   )
 }
 

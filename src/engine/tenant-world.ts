@@ -2,7 +2,14 @@ import type { Relationship } from '../core/command.ts'
 import type { Decision, Obligation } from '../core/draft.ts'
 import type { Links } from '../core/flow.ts'
 import type { InboxItem } from '../core/inbox.ts'
-import { type ConcurrencyLimit, EVERYONE, type LaneRow, type Owner, type Wanted } from '../core/matching.ts'
+import {
+  type ConcurrencyLimit,
+  EVERYONE,
+  type LaneRow,
+  type Owner,
+  type RateLimit,
+  type Wanted,
+} from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -76,7 +83,7 @@ export class TenantWorld implements World {
     this.random = random
     this.now = loaded.now
     this.tenant = { ...tenant }
-    this.#lanes = new BatchLanes(lanes, this.tenant, loaded.heads)
+    this.#lanes = new BatchLanes(lanes, this.tenant, loaded.heads, this.now)
     const mine = (row: { readonly tenant: number }) => row.tenant === tenant.tenant
     for (const task of loaded.tasks) if (mine(task)) this.#know(task)
     for (const task of loaded.due) if (mine(task)) this.#know(task)
@@ -119,8 +126,9 @@ export class TenantWorld implements World {
     priority: number,
     owner: PrincipalKey,
     limit: ConcurrencyLimit | null = null,
+    rate: RateLimit | null = null,
   ): { lane: number; pool: number } {
-    return this.#lanes.place(type, capabilities, priority, owner, limit)
+    return this.#lanes.place(type, capabilities, priority, owner, limit, rate)
   }
 
   ready(wanted: Wanted): Iterable<QueuedTask> {

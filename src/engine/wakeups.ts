@@ -14,6 +14,10 @@ import { Watchers } from './watchers.ts'
 /** In a shared database a hint of another process may be lost, so changes are polled at this interval. */
 const POLL_INTERVAL_MS = 1000
 
+/** The longest timer for the end of a window, and the pause after one. */
+const MAX_TIMER_MS = 60_000
+const REPLAN_MS = 50
+
 interface Deps {
   readonly store: Pick<Store, 'shared' | 'nextWake' | 'reads'>
   settingsOf(tenant: number): Pick<Settings, 'max_concurrent_leases'>
@@ -33,6 +37,8 @@ export class Wakeups {
   readonly #full = new Set<number>()
   /** The newest receipt of a tenant at the last poll. */
   readonly #polled = new Map<number, number>()
+  /** Timers until the first full window of a rate ends, by tenant. */
+  readonly #rateTimers = new Map<number, NodeJS.Timeout>()
   /** Tenants whose lanes are being loaded, and whether a hint arrived since the load started. */
   readonly #loading = new Map<number, boolean>()
   #timer: NodeJS.Timeout | undefined
@@ -68,10 +74,11 @@ export class Wakeups {
    * same batch: the task is then assigned by the commit that creates it.
    */
   expected(create: Create): void {
-    const { tenant, type, capabilities, priority, delay_ms, question, refusal, block, limit } = create
+    const { tenant, type, capabilities, priority, delay_ms, question, refusal, block, limit, rate } = create
     if (!this.claims.has(tenant) || delay_ms > 0) return
     if (question !== null || refusal !== undefined || block !== undefined) return
-    const lane = this.#deps.directory.of(tenant).find(laneName(type, capabilities, priority, limit?.limited))
+    const name = laneName(type, capabilities, priority, limit?.limited, rate?.rated)
+    const lane = this.#deps.directory.of(tenant).find(name)
     if (lane !== undefined) this.claims.ready(lane, 1)
   }
 
@@ -82,6 +89,7 @@ export class Wakeups {
     }
     for (const { tenant, active_leases } of batch.tenants()) this.#count(tenant, active_leases)
     if (this.claims.isEmpty) return
+    for (const { tenant } of batch.tenants()) this.#planRate(tenant)
     for (const { tenant, lane, count } of batch.ready()) {
       const row = this.#deps.directory.of(tenant).get(lane)
       if (row !== undefined) this.claims.ready(row, count)
@@ -99,8 +107,37 @@ export class Wakeups {
     clearInterval(this.#timer)
     this.#timer = undefined
     this.#alarms.stop()
+    for (const timer of this.#rateTimers.values()) clearTimeout(timer)
+    this.#rateTimers.clear()
     this.claims.release()
     this.#watchers.release()
+  }
+
+  /** Claims that wait for tasks of a full rate are woken when its window ends. */
+  #planRate(tenant: number): void {
+    if (this.stopped || this.#rateTimers.has(tenant)) return
+    const next = this.#deps.directory.of(tenant).rates.next()
+    if (next === undefined) return
+    const ring = () => {
+      this.#rateTimers.delete(tenant)
+      if (!this.claims.has(tenant)) return
+      const lanes = this.#deps.directory.of(tenant)
+      // If the window was found to have ended already, its claims have been woken.
+      for (const lane of lanes.rates.next()?.lanes ?? []) {
+        const row = lanes.get(lane)
+        if (row !== undefined && row.type !== null && row.mark !== null) this.claims.lookInto(row)
+      }
+      this.#rateTimers.set(
+        tenant,
+        setTimeout(() => this.#replan(tenant), REPLAN_MS),
+      )
+    }
+    this.#rateTimers.set(tenant, setTimeout(ring, Math.min(next.ms, MAX_TIMER_MS) + 1))
+  }
+
+  #replan(tenant: number): void {
+    this.#rateTimers.delete(tenant)
+    if (this.claims.has(tenant)) this.#planRate(tenant)
   }
 
   /** A lease that ends makes room for claims that were limited by the quota. */

@@ -105,7 +105,7 @@ export class Metrics {
 
   /** Sets the gauges. */
   async #refresh(): Promise<void> {
-    const { depth, leases, age, claims, workers, outbox, ...own } = this.#gauges
+    const { depth, leases, age, claims, rates, workers, outbox, ...own } = this.#gauges
     depth.reset()
     workers.reset()
     outbox.reset()
@@ -120,6 +120,7 @@ export class Metrics {
       leases.set(active_leases)
       age.set(stats.oldest_ready_at === null ? 0 : Math.max(0, Date.now() - stats.oldest_ready_at) / 1000)
       claims.set(stats.waiting_claims)
+      rates.set(stats.full_rates)
       for (const [state, count] of Object.entries(stats.workers)) workers.set({ state }, count)
       for (const [state, count] of Object.entries(stats.outbox ?? {})) outbox.set({ state }, count)
     }
@@ -175,6 +176,7 @@ function createGauges({ gauge }: Instruments) {
     ]),
     leases: gauge('active_leases', 'Active leases', 'max'),
     age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane', 'max'),
+    rates: gauge('full_rates', 'Rates of task types that have reached their limit', 'max'),
     claims: gauge('waiting_claims', 'Claims that wait for a task in this server', 'sum'),
     workers: gauge('workers', 'Workers by state: idle, busy or offline', 'max', ['state']),
     outbox: gauge('receipt_outbox', 'Receipts that wait for ReceiptGate or were set aside, by state', 'max', [

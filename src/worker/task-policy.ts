@@ -40,6 +40,16 @@ export interface TaskPolicy {
         readonly key?: string
       }
     | undefined
+  /** How many leases may start in a window, over all workers and servers; with a key, for each value of it. */
+  readonly rate?:
+    | {
+        readonly limit: number
+        /** The length of the window in seconds. */
+        readonly seconds: number
+        /** The path of a payload member, such as `customer_id` or `customer.id`. */
+        readonly key?: string
+      }
+    | undefined
   /** Days after the end of a task at which its contents are removed. */
   readonly retentionDays?: number | undefined
   /**
@@ -57,7 +67,7 @@ export function publishedOptions(
   const check = (field: string, isValid: boolean, rule: string) => {
     if (!isValid) throw new TypeError(`Task "${name}": ${field} must be ${rule}.`)
   }
-  const { retry, timeout, priority, labels, concurrency, retentionDays, idempotencyKey } = policy
+  const { retry, timeout, priority, labels, concurrency, rate, retentionDays, idempotencyKey } = policy
   const { attempts, backoff = {}, jitter, only, except } = retry ?? {}
   const { initial, factor, max } = backoff
   check('retry.attempts', isWhole(attempts, 1, 1000), 'an integer from 1 to 1000')
@@ -65,6 +75,8 @@ export function publishedOptions(
   check('retry.jitter', isWithin(jitter, 0, 1), 'a number from 0 to 1')
   const limit = concurrency?.limit
   check('concurrency.limit', isWhole(limit, 1, 100_000), 'an integer from 1 to 100000')
+  check('rate.limit', isWhole(rate?.limit, 1, 100_000), 'an integer from 1 to 100000')
+  check('rate.seconds', isWhole(rate?.seconds, 1, 86_400), 'an integer from 1 to 86400')
   check('priority', isWhole(priority, -1000, 1000), 'an integer from -1000 to 1000')
   check('retentionDays', isWhole(retentionDays, 1, 36_500), 'an integer from 1 to 36500')
   const rules = present({ factor, max_backoff_seconds: secondsOf(max), jitter, only, except })
@@ -76,6 +88,7 @@ export function publishedOptions(
     default_timeout_seconds: secondsOf(timeout),
     default_labels: labels,
     concurrency,
+    rate,
     retention_days: retentionDays,
     idempotency_key_path: idempotencyKey,
   })

@@ -59,6 +59,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   escalation_class: null,
   scheduling: null,
   limit: null,
+  rate: null,
   delay_ms: 0,
   session_id: null,
   labels: null,

@@ -9,6 +9,7 @@ const lane = (changes: Partial<Lane> = {}): Lane => ({
   capabilities: [],
   priority: 0,
   limited: null,
+  rated: null,
   ...changes,
 })
 

@@ -31,6 +31,8 @@ const row = (changes: Partial<LaneRow>): LaneRow => ({
   version: 1,
   limited: null,
   max_held: null,
+  rated: null,
+  rate: null,
   held: 0,
   ...changes,
 })
@@ -49,7 +51,7 @@ describe('lanes within a batch', () => {
       row({ lane: 2, type: 'b', mark: 7, tasks: 1 }),
     )
     const head = { tenant: 1, lane: 2, pool: false, limit: 10, tasks: [task] }
-    const batch = new BatchLanes(lanes, { ...TENANT }, [head])
+    const batch = new BatchLanes(lanes, { ...TENANT }, [head], 0)
     const search = (...accept_types: string[]) => batch.ready({ capabilities: [], accept_types }).next()
     expect(search('b')).toMatchObject({ done: false, value: { seq: 5 } })
     expect(search('a', 'b')).toEqual({ done: true, value: true })
@@ -57,7 +59,7 @@ describe('lanes within a batch', () => {
 
   it('a lane that the batch has filled keeps its number', () => {
     const lanes = lanesOf(row({ lane: 1, type: 'a' }), row({ lane: 2, type: 'b' }))
-    const batch = new BatchLanes(lanes, { ...TENANT }, [])
+    const batch = new BatchLanes(lanes, { ...TENANT }, [], 0)
     const filled = batch.place('a', [], 0, ALICE)
     expect(filled.lane).toBe(1)
     batch.count(queued({ tenant: 1, seq: 5, ...filled }), 1)
@@ -70,14 +72,14 @@ describe('lanes within a batch', () => {
       row({ lane: i + 1, type: `type ${i}`, tasks: 1, owner: ALICE, owned: 1 }),
     )
     const empty = row({ lane: MAX_LANES_PER_OWNER + 1, type: 'empty' })
-    const batch = new BatchLanes(lanesOf(...own, empty), { ...TENANT, lanes: empty.lane }, [])
+    const batch = new BatchLanes(lanesOf(...own, empty), { ...TENANT, lanes: empty.lane }, [], 0)
     expect(batch.place('type 0', [], 0, ALICE).lane).toBe(1)
     expect(() => batch.place('empty', [], 0, ALICE)).toThrow(/different combinations of type/)
     expect(batch.place('empty', [], 0, 'agent:bob').lane).toBe(empty.lane)
   })
 
   it('the limit of lanes of an owner counts the lanes of the same batch', () => {
-    const batch = new BatchLanes(lanesOf(), { ...TENANT }, [])
+    const batch = new BatchLanes(lanesOf(), { ...TENANT }, [], 0)
     for (let i = 0; i < MAX_LANES_PER_OWNER; i++) {
       batch.count(queued({ tenant: 1, seq: i, owner: ALICE, ...batch.place(`type ${i}`, [], 0, ALICE) }), 1)
     }

@@ -15,6 +15,8 @@ const row = (lane: number, type: string, version: number): LaneRow => ({
   version,
   limited: null,
   max_held: null,
+  rated: null,
+  rate: null,
   held: 0,
 })
 

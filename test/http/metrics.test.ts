@@ -97,6 +97,7 @@ describeGates('metrics', (open) => {
       'asyncgate_task_queue_depth{status="leased"}': 1,
       asyncgate_oldest_pending_task_age_seconds: 0,
       asyncgate_waiting_claims: 1,
+      asyncgate_full_rates: 0,
       'asyncgate_workers{state="busy"}': 1,
       'asyncgate_workers{state="idle"}': 1,
       'asyncgate_workers{state="offline"}': 0,

@@ -142,8 +142,17 @@ export function counters({ tenant, salt }: TenantRef, over: Partial<Tenant> = {}
 
 /** An empty lane of the type `type-N`. */
 export function lane(tenant: number, number: number, over: Partial<LaneRow> = {}): LaneRow {
-  const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 1, max_held: null, held: 0 }
-  const name = { type: `type-${number}`, capabilities: [], priority: 0, limited: null }
+  const state = {
+    mark: null,
+    tasks: 0,
+    owner: null,
+    owned: 0,
+    version: 1,
+    max_held: null,
+    held: 0,
+    rate: null,
+  }
+  const name = { type: `type-${number}`, capabilities: [], priority: 0, limited: null, rated: null }
   return { tenant, lane: number, ...name, ...state, ...over }
 }
 

@@ -161,8 +161,8 @@ function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
 /** A blocked task never waits in a queue, so it must not take the number of a lane or count towards its owner's limit. */
 const NOWHERE = { lane: 0, pool: 0 }
 
-function placeOf(world: World, { type, capabilities, priority, owner, limit }: Create) {
-  return world.lane(type, capabilities, priority, owner, limit)
+function placeOf(world: World, { type, capabilities, priority, owner, limit, rate }: Create) {
+  return world.lane(type, capabilities, priority, owner, limit, rate)
 }
 
 function newTask(draft: Draft, command: Create): QueuedTask {

@@ -89,6 +89,7 @@ export const taskTypeShape = z.object({
   default_timeout_seconds: orNull(fields.default_timeout_seconds),
   default_labels: orNull(fields.default_labels),
   concurrency: orNull(fields.concurrency),
+  rate: orNull(fields.rate),
   retention_days: orNull(fields.retention_days),
   idempotency_key_path: orNull(fields.idempotency_key_path),
   escalation_class: orNull(fields.escalation_class),

@@ -54,6 +54,15 @@ export const typeOptionFields = {
         .describe('Path of a payload member, such as customer_id: the limit applies to each of its values'),
     })
     .describe('How many tasks of the type may be leased at once, over all workers and servers'),
+  rate: z
+    .strictObject({
+      limit: count(100_000).describe('Number of leases that may start in a window'),
+      seconds: count(86_400).describe('Length of the window, which begins with its first lease'),
+      key: payloadPath
+        .optional()
+        .describe('Path of a payload member, such as customer_id: the rate applies to each of its values'),
+    })
+    .describe('How many leases of tasks of the type may start in a window, over all workers and servers'),
   retention_days: count(36_500).describe(
     'Default retention_days of tasks: days after their end at which their contents are removed; the default of the server if absent',
   ),
@@ -79,6 +88,7 @@ export function optionsOf(given: Given | Partial<TypeOptions>): TypeOptions {
     default_timeout_seconds: given.default_timeout_seconds ?? null,
     default_labels: given.default_labels ?? null,
     concurrency: given.concurrency ?? null,
+    rate: given.rate ?? null,
     retention_days: given.retention_days ?? null,
     idempotency_key_path: given.idempotency_key_path ?? null,
   }
@@ -95,6 +105,7 @@ export function withFallback(first: TypeOptions, second: TypeOptions): TypeOptio
     default_timeout_seconds: first.default_timeout_seconds ?? second.default_timeout_seconds,
     default_labels: first.default_labels ?? second.default_labels,
     concurrency: first.concurrency ?? second.concurrency,
+    rate: first.rate ?? second.rate,
     retention_days: first.retention_days ?? second.retention_days,
     idempotency_key_path: first.idempotency_key_path ?? second.idempotency_key_path,
   }

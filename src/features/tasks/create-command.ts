@@ -3,7 +3,7 @@ import type { Block, Create } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { receiptSeq } from '../../core/ids.ts'
 import { type CanonicalJson, canonical, type JsonObject } from '../../core/json/json.ts'
-import { type ConcurrencyLimit, limitedName, sortedSet } from '../../core/matching.ts'
+import { type ConcurrencyLimit, limitedName, type RateLimit, sortedSet } from '../../core/matching.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { schedulingOf } from '../../core/scheduling.ts'
 import type { Settings } from '../../core/settings.ts'
@@ -76,6 +76,7 @@ export function createCommand(
     scheduling: schedulingOf({ retry: input.retry ?? defaults?.default_retry ?? undefined }),
     retention_days: retentionOf(input, defaults?.retention_days, settings),
     limit: call === undefined ? limitOf(input, defaults?.concurrency ?? null) : null,
+    rate: call === undefined ? rateOf(input, defaults?.rate ?? null) : null,
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
     labels: labelsOf(input, defaults?.default_labels ?? null),
@@ -122,9 +123,22 @@ function limitOf(
   concurrency: TypeOptions['concurrency'],
 ): ConcurrencyLimit | null {
   if (concurrency === null) return null
-  const { limit, key } = concurrency
-  const value = key === undefined ? null : (keyAt(payload, key) ?? null)
-  return { limited: limitedName(type, value === null ? null : shortKey(value)), max_held: limit }
+  return { limited: limitedName(type, keyValue(payload, concurrency.key)), max_held: concurrency.limit }
+}
+
+/** Tasks without the value of the key share one rate. */
+function rateOf({ type, payload }: CreateInput, rate: TypeOptions['rate']): RateLimit | null {
+  if (rate === null) return null
+  return {
+    rated: limitedName(type, keyValue(payload, rate.key)),
+    limit: rate.limit,
+    seconds: rate.seconds,
+  }
+}
+
+function keyValue(payload: CreateInput['payload'], key: string | undefined): string | null {
+  const value = key === undefined ? undefined : keyAt(payload, key)
+  return value === undefined ? null : shortKey(value)
 }
 
 const MAX_LABELS = 32

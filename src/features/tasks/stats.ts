@@ -12,6 +12,8 @@ export interface Stats {
   /** Creation time of the oldest task at the head of a lane; null if none is ready. */
   readonly oldest_ready_at: number | null
   readonly waiting_claims: number
+  /** Rates of task types that have reached their limit. */
+  readonly full_rates: number
   readonly workers: Readonly<Record<WorkerState, number>>
   /** Receipts that the shared ledger has not accepted; null if there is no shared ledger. */
   readonly outbox: OutboxCounts | null
@@ -51,6 +53,10 @@ export async function stats({
     input_required: all.reduce((sum, { open }) => sum + open.input, 0),
     oldest_ready_at: heads.length === 0 ? null : Math.min(...heads),
     waiting_claims: engine.wakeups.claims.count,
+    full_rates: engine.knownTenants.reduce(
+      (sum, { tenant }) => sum + engine.directory.of(tenant).rates.fullCount,
+      0,
+    ),
     workers: {
       idle: all.reduce((sum, { workers }) => sum + workers.idle, 0),
       busy: all.reduce((sum, { workers }) => sum + workers.busy, 0),

@@ -6,6 +6,7 @@ import type { LaneRow, Owner } from '../../core/matching.ts'
 import type { Question } from '../../core/question.ts'
 import type { QueuedTask } from '../../core/task.ts'
 import type { Known } from '../layout/known.ts'
+import { rateOf } from '../layout/lane-rate.ts'
 import { OpenSegment, type Segment } from '../layout/segments.ts'
 import { type TaskRow, taskSpec } from '../layout/task-head.ts'
 import { type DoneRow, decodeDone, decodeLive, type LiveRow } from '../layout/task-state.ts'
@@ -149,7 +150,10 @@ function headsBy(column: 'lane' | 'pool'): string {
     ORDER BY x.n, t.rank, t.seq`
 }
 
-export type StoredLane = Omit<LaneRow, 'capabilities'> & { readonly capabilities: string }
+export type StoredLane = Omit<LaneRow, 'capabilities' | 'rate'> & {
+  readonly capabilities: string
+  readonly rate: string | null
+}
 type AcknowledgementRow = Loaded['acknowledgements'][number]
 type HeadRow = LiveRow & { readonly n: number }
 type ChildRow = Segment & { readonly child: number }
@@ -261,5 +265,5 @@ function isNameable(ref: TaskRef): boolean {
 }
 
 export function laneOf(row: StoredLane): LaneRow {
-  return { ...row, capabilities: JSON.parse(row.capabilities) }
+  return { ...row, capabilities: JSON.parse(row.capabilities), rate: rateOf(row.rate) }
 }

@@ -98,6 +98,7 @@ export const LANE_STATE = {
   version: 'bigint',
   max_held: 'int',
   held: 'int',
+  rate: 'text',
 } as const satisfies Shape
 
 export const LANE = {
@@ -106,6 +107,7 @@ export const LANE = {
   capabilities: 'text',
   priority: 'int',
   limited: 'text',
+  rated: 'text',
   ...LANE_STATE,
 } as const satisfies Shape
 

@@ -1,4 +1,5 @@
 import type { Tenant } from '../../core/world.ts'
+import { rateText } from '../layout/lane-rate.ts'
 import { thinnedBy } from '../layout/progress.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
@@ -223,9 +224,17 @@ export function writesOf(changes: Changes, rows: Rows, loaded: Loaded): Write[] 
   add(
     'upsert_lanes',
     LANE,
-    changes.lanes.map((lane) => ({ ...lane, capabilities: JSON.stringify(lane.capabilities) })),
+    changes.lanes.map((lane) => ({
+      ...lane,
+      capabilities: JSON.stringify(lane.capabilities),
+      rate: rateText(lane.rate),
+    })),
   )
-  add('update_lanes', COUNTED, changes.counted)
+  add(
+    'update_lanes',
+    COUNTED,
+    changes.counted.map((lane) => ({ ...lane, rate: rateText(lane.rate) })),
+  )
   add('insert_progress', PROGRESS, changes.progress)
   add('thin_progress', PROGRESS_KEY, thinnedBy(changes.progress))
   add('upsert_relationships', RELATIONSHIP, changes.relationships)

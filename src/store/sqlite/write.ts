@@ -1,5 +1,6 @@
 import type { Relationship } from '../../core/command.ts'
 import type { Tenant } from '../../core/world.ts'
+import { rateText } from '../layout/lane-rate.ts'
 import { thinnedBy } from '../layout/progress.ts'
 import type { Rows } from '../layout/rows.ts'
 import type { Changes, Loaded } from '../store.ts'
@@ -187,18 +188,20 @@ function prepareLanes(database: Database): (changes: Changes) => void {
      ON CONFLICT DO UPDATE SET ${LANE_COLUMNS.map((column) => `${column} = excluded.${column}`)}`,
   )
   const count = database.prepare(
-    `UPDATE lanes SET mark = ?, tasks = ?, owner = ?, owned = ?, version = ?, max_held = ?, held = ?
+    `UPDATE lanes SET mark = ?, tasks = ?, owner = ?, owned = ?, version = ?, max_held = ?, held = ?,
+       rate = ?
      WHERE tenant = ? AND lane = ?`,
   )
   return (changes) => {
     for (const row of changes.lanes) {
-      const { tenant, lane, type, priority, mark, tasks, owner, owned, version, limited, max_held, held } =
-        row
+      const { tenant, lane, type, priority, mark, tasks, owner, owned, version } = row
+      const { limited, max_held, held, rated, rate } = row
       const name = [tenant, lane, type, JSON.stringify(row.capabilities), priority]
-      put.run(...name, mark, tasks, owner, owned, version, limited, max_held, held)
+      put.run(...name, mark, tasks, owner, owned, version, limited, max_held, held, rated, rateText(rate))
     }
-    for (const { tenant, lane, mark, tasks, owner, owned, version, max_held, held } of changes.counted) {
-      const state = [mark, tasks, owner, owned, version, max_held, held]
+    for (const row of changes.counted) {
+      const { tenant, lane, mark, tasks, owner, owned, version, max_held, held, rate } = row
+      const state = [mark, tasks, owner, owned, version, max_held, held, rateText(rate)]
       expectOne(count.run(...state, tenant, lane), tenant, lane)
     }
   }

@@ -49,6 +49,7 @@ describeGates('task type registry', (open, storeName) => {
       default_timeout_seconds: null,
       default_labels: null,
       concurrency: null,
+      rate: null,
       retention_days: 30,
       idempotency_key_path: null,
       escalation_class: null,
