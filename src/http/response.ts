@@ -6,9 +6,13 @@ import { hasBody } from './body.ts'
 /** A client that still sends its request gets this long to read the response before the connection is closed. */
 const LINGER_MS = 1000
 
-/** Whether a part of the request body has not been read, so that the connection cannot serve another request. */
+/** An unread body of at most this size is discarded, and the connection serves the next request. */
+const MAX_DISCARDED_BYTES = 64 * 1024
+
+/** Whether so much of the request body may not have been read that the connection is closed after the response. */
 function isUnread(request: IncomingMessage): boolean {
-  return !request.complete && hasBody(request)
+  if (request.complete || !hasBody(request)) return false
+  return !(Number(request.headers['content-length']) <= MAX_DISCARDED_BYTES)
 }
 
 /** Sends a complete response; `headers` override the default ones. Does nothing if a response has been sent already. */
@@ -46,6 +50,7 @@ export function writeHead(
 export function endResponse(response: ServerResponse, text: string): void {
   const request = response.req
   if (!isUnread(request)) {
+    if (!request.complete) request.resume()
     response.end(text)
     return
   }

@@ -182,6 +182,13 @@ describeGates(
       expect((await get('/health/live')).status).toBe(200)
     })
 
+    it('a connection serves the next request after one that was refused before its small body was read', async () => {
+      const { port } = await serve()
+      const refused = 'POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello'
+      const last = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+      expect(await raw(port, refused + last)).toMatch(/^HTTP\/1\.1 404 [\s\S]*HTTP\/1\.1 200 /)
+    })
+
     it('a body that was sent completely before it is read gets its error response', async () => {
       const { post } = await serve({ maxBodyBytes: 1000 })
       for (let i = 0; i < 5; i++) {
